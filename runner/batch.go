@@ -17,10 +17,12 @@ type batch struct {
 	overLease lease
 	outs      []outcome
 	txs       []*Tx // nil entries have nothing to commit
-	slots     []Tx  // memory of txs, new for every batch
+	slots     []Tx  // memory of txs
 	span      *claimSpan
-	kept      keptRows
+	kept      keptSpan
 	plain     []bool        // by the first delivery of a bundle, see findPlain
+	low       uint64        // the lowest sequence number
+	units     int           // claimed rows; bundles are not unpacked
 	claimed   time.Duration // time of the claim, by o.elapsed
 	// pos is the index of the first delivery that is not settled.
 	pos int
@@ -30,8 +32,7 @@ type batch struct {
 
 func (b *batch) reset() {
 	b.arena, b.list, b.over, b.outs, b.txs = b.arena[:0], b.list[:0], b.over[:0], b.outs[:0], b.txs[:0]
-	b.span, b.pos, b.singles, b.slots = nil, 0, false, nil
-	clear(b.txs[:cap(b.txs)])
+	b.span, b.pos, b.singles = nil, 0, false
 }
 
 func (b *batch) rest() []Delivery { return b.list[b.pos:] }

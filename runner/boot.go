@@ -38,14 +38,10 @@ func newEngine(o *Options, open func(onFail func(error)) (Backend, error)) (*eng
 		return nil, err
 	}
 	e.started = e.now()
-	e.lastWall.Store(math.MaxInt64) // it may have gone back since the timers were armed
 	return e, nil
 }
 
 func (e *engine) start() error {
-	if n, durable := e.lost(); n > 0 && durable && !e.o.AcceptLoss {
-		return fmt.Errorf("%s: %w", lossText(n), ErrDamaged)
-	}
 	from, fresh, err := e.guardSchema()
 	if err != nil {
 		return err
@@ -69,19 +65,6 @@ func (e *engine) start() error {
 		return err
 	}
 	return nil
-}
-
-// lost returns how many acknowledged writes were missing when the storage was opened, 0 if that
-// is unknown.
-func (e *engine) lost() (writes uint64, durable bool) {
-	if l, ok := e.back.(Lossy); ok {
-		return l.Lost()
-	}
-	return 0, false
-}
-
-func lossText(writes uint64) string {
-	return fmt.Sprintf("%d acknowledged writes are missing", writes)
 }
 
 func (e *engine) own(key string) ([]byte, bool, error) {
@@ -171,13 +154,14 @@ func (e *engine) writeIdentity(from Version, fresh bool) error {
 	if from.Minor > e.schema.Minor {
 		e.schema = from // the marker of a newer program is kept
 	}
-	tx := &Tx{src: &txSource{e: e}}
+	src := &txSource{e: e}
+	tx := &Tx{src: src}
 	if from != e.schema && !fresh {
 		if err := guard(func() error { return e.o.Migrate(tx, from) }); err != nil {
-			return errors.Join(fmt.Errorf("migrate %s to %s: %w", from, e.schema, err), tx.close())
+			return errors.Join(fmt.Errorf("migrate %s to %s: %w", from, e.schema, err), src.close())
 		}
 	}
-	if err := tx.close(); err != nil {
+	if err := src.close(); err != nil {
 		return err
 	}
 	return e.do(context.Background(), func(c *commit) error {

@@ -7,36 +7,20 @@ import (
 )
 
 // claim fills b with rows that w may run now, and takes their leases in the index. The request
-// that carries b stores the leases. It begins again if all rows that it has read were taken or
-// gone, and there may be others after them.
+// that carries b stores the leases.
 func (w *Worker) claim(e *engine, b *batch, now int64, l limits, running []Delivery) error {
-	e.ix.mu.Lock()
-	in := e.ix.inbox(w.id)
-	e.ix.mu.Unlock()
-	in.claiming.Lock()
-	defer in.claiming.Unlock()
-	for try := 0; ; try++ {
-		if again, err := w.claimOnce(e, in, b, now, l, running, min(try, 8)); err != nil || !again {
-			return err
-		}
-	}
-}
-
-// claimOnce is one attempt of claim, and reports whether another one may find more. Each reads twice
-// as much as the one before, so that many rows that wait for a retry are soon passed.
-func (w *Worker) claimOnce(e *engine, in *inbox, b *batch, now int64, l limits, running []Delivery,
-	try int) (again bool, err error) {
 	b.reset()
 	p := w.policy()
 	e.ix.mu.Lock()
+	in := e.ix.inbox(w.id)
 	e.ix.expire(in, now)
 	if w.o.Ordered {
 		// The first row may have been held by a worker at the last check.
-		if first, h, ok := in.firstLease(); ok && h.Deadline < now && !e.ix.inHands(h) {
-			in.ready.push(rowNumber(first))
+		if first, h := in.firstLease(); h.n > 0 && h.Deadline < now && !e.ix.inHands(h) {
+			in.ready = append(in.ready, first)
 		}
 	}
-	l.rows = min(l.rows, w.share(in, l.rows)<<try)
+	l.rows = w.share(in, l.rows)
 	alone, end := w.candidates(&e.ix, in, now, l.rows)
 	if alone {
 		l.rows = 1 // of a bundle only the first message
@@ -44,24 +28,19 @@ func (w *Worker) claimOnce(e *engine, in *inbox, b *batch, now int64, l limits, 
 	seen, upper, tail, turn := in.seen, in.visible.upper, in.visible.next, in.turn
 	in.turn++
 	e.ix.mu.Unlock()
-	defer func() {
-		e.ix.mu.Lock()
-		defer e.ix.mu.Unlock()
-		in.giveBack(w.seqs, now)
-		again = err == nil && len(b.list) == 0 && in.seen != seen
-	}()
 
 	ready := l
 	if w.o.Ordered {
 		ready = l.wide() // no unread row may be overtaken
 	}
 	if err := b.readReady(e, w, ready); err != nil {
-		return false, err
+		return err
 	}
 	reached := seen
 	if !alone {
+		var err error
 		if reached, err = b.readFresh(e, w, in.worker, seen, upper, turn, l); err != nil {
-			return false, err
+			return err
 		}
 	}
 	for k := range reached {
@@ -74,7 +53,7 @@ func (w *Worker) claimOnce(e *engine, in *inbox, b *batch, now int64, l limits, 
 		}
 	}
 	if len(b.list) == 0 && reached == seen {
-		return false, nil
+		return nil
 	}
 	if w.o.Ordered {
 		slices.SortFunc(b.list, func(x, y Delivery) int {
@@ -86,7 +65,7 @@ func (w *Worker) claimOnce(e *engine, in *inbox, b *batch, now int64, l limits, 
 		reached = b.cutOrdered(e, in, seen, reached, l, end, now, running)
 	}
 	w.grant(e, in, b, reached, now, p)
-	return false, nil
+	return nil
 }
 
 // claimFor is how much work a worker claims at once, estimated from the duration of its last
@@ -141,12 +120,9 @@ func (w *Worker) candidates(ix *index, in *inbox, now int64, rows int) (alone bo
 			// The row was running when the process died, or its lease expired: if it is the
 			// cause, other messages must not lose budget for it.
 			if i > 0 && w.o.Ordered {
-				in.giveBack(w.seqs[i:], now)
 				w.seqs = w.seqs[:i]
 				return false, seq
 			}
-			in.giveBack(w.seqs[:i], now)
-			in.giveBack(w.seqs[i+1:], now)
 			w.seqs, w.bands = append(w.seqs[:0], seq), append(w.bands[:0], h.band)
 			return true, math.MaxUint64
 		}
@@ -167,20 +143,13 @@ func (b *batch) cutOrdered(e *engine, in *inbox, seen, reached [bandCount]uint64
 	running []Delivery) [bandCount]uint64 {
 	e.ix.mu.Lock()
 	blocked := end
-	var passed []rowNumber
-	for {
-		seq, h, ok := in.firstLease()
-		if !ok || seq >= end {
-			break
+	for seq, h := range in.leases {
+		if seq >= blocked || holds(running, seq) {
+			continue
 		}
-		if !holds(running, seq) && (h.Deadline >= now || e.ix.inHands(h) || !holds(b.list, seq)) {
+		if h.Deadline >= now || e.ix.inHands(h) || !holds(b.list, seq) {
 			blocked = seq
-			break
 		}
-		passed = append(passed, in.first.pop())
-	}
-	for _, n := range passed {
-		in.first.push(n)
 	}
 	e.ix.mu.Unlock()
 	n, size := 0, 0
@@ -227,9 +196,9 @@ func (w *Worker) grant(e *engine, in *inbox, b *batch, reached [bandCount]uint64
 	e.ix.mu.Lock()
 	defer e.ix.mu.Unlock()
 	l := lease{Owner: w.owner(e), Deadline: later(now, p.LeaseTTL.Milliseconds())}
-	b.kept.rows = b.kept.rows[:0]
+	lo, hi := uint64(math.MaxUint64), uint64(0)
 	kept := 0
-	b.claimed = w.r.o.elapsed()
+	b.units, b.claimed = 0, w.r.o.elapsed()
 	for i := 0; i < len(b.list); {
 		n, d := b.unit(i), &b.list[i]
 		seq := d.Row.Seq
@@ -261,7 +230,6 @@ func (w *Worker) grant(e *engine, in *inbox, b *batch, reached [bandCount]uint64
 		l.Attempts = prior + 1
 		age := in.marks.age(seq, now, e.started)
 		in.hold(seq, holding{l, d.queue, uint32(max(1, d.of))})
-		b.kept.add(span{seq, seq + uint64(max(1, d.of))})
 		if n < int(d.of) {
 			b.overLease = lease{Deadline: now - 1}
 			if leased {
@@ -277,13 +245,13 @@ func (w *Worker) grant(e *engine, in *inbox, b *batch, reached [bandCount]uint64
 			d.prior, d.doomed = prior, leased && int(prior) >= p.RetryBudget
 			d.lease, d.Attempts, d.age = l, l.Attempts, age
 		}
+		lo, hi = min(lo, seq), max(hi, seq)
+		b.units++
 	}
-	b.list = b.list[:kept]
-	for _, s := range b.kept.rows {
-		in.expiry.push(expirySpan{l.Deadline, s})
-	}
+	b.list, b.low = b.list[:kept], lo
 	if kept > 0 {
-		b.kept.renewAt = later(now, p.renewEvery().Milliseconds())
+		in.expiry.push(expirySpan{l.Deadline, lo, hi})
+		b.kept = keptSpan{lo, hi, later(now, p.renewEvery().Milliseconds())}
 	}
 	in.reach(reached)
 	b.span = &claimSpan{seen: in.seen, stored: kept == 0}
@@ -327,6 +295,7 @@ func (c *commit) storeClaim(b *batch) {
 			c.unpack(in, &b.over[k], b.overLease)
 		}
 		in.freed = true
+		b.units = 0
 	}
 	b.over = b.over[:0]
 	b.span.stored = true

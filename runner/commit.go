@@ -21,7 +21,6 @@ type commit struct {
 	// that this group has written; nil values are deletions.
 	staged map[string][]byte
 	armed  []TimerID // timers armed by this group, which scans do not see yet
-	sooner bool      // one of them is due before all others
 	// leases are written at the end, because a memtable takes consecutive keys of one table
 	// much faster than alternating tables.
 	leases  []leaseWrite
@@ -42,7 +41,7 @@ func (c *commit) begin(now int64, noSpace error) {
 	c.now, c.noSpace = now, noSpace
 	clear(c.staged)
 	c.touched = c.touched[:0]
-	c.armed, c.sooner = c.armed[:0], false
+	c.armed = c.armed[:0]
 	c.leases = c.leases[:0]
 	c.dirty = false
 }
@@ -68,7 +67,6 @@ func (c *commit) end() {
 	for _, in := range c.touched {
 		c.key = append(append(c.key[:0], byte(appState)), inboxStateKey...)
 		c.key = binary.BigEndian.AppendUint64(c.key, in.worker)
-		in.leaseHead = in.oldest()
 		c.value = in.inboxState.append(c.value[:0])
 		c.batch.Set(c.key, c.value)
 	}
@@ -79,17 +77,11 @@ func (c *commit) end() {
 	}
 }
 
-// wake publishes stored rows, and wakes the workers of inboxes that have something new, or all
-// of them if a timer is due before the one that they sleep for.
+// wake publishes stored rows, and wakes the workers of inboxes that have something new.
 func (c *commit) wake() {
 	c.e.ix.mu.Lock()
 	defer c.e.ix.mu.Unlock()
 	c.e.ix.outboxStored = c.e.ix.outboxNext
-	if c.sooner {
-		for _, w := range c.e.ix.owners {
-			w.poke()
-		}
-	}
 	for _, in := range c.touched {
 		in.publish()
 		if in.posted || in.freed {
@@ -221,9 +213,6 @@ func (c *commit) arm(due int64, frame []byte) TimerID {
 	ix.timerNext++
 	ix.timerCount++
 	c.dirty = true
-	if first, ok := ix.timers.next(); !ok || due < first {
-		c.sooner = true
-	}
 	ix.timers.armed(id)
 	c.armed = append(c.armed, id)
 	if h, err := checkMessage(frame); err == nil && h.to >= 0 {

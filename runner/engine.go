@@ -16,10 +16,8 @@ type engine struct {
 	boot    boot
 	schema  Version
 	started int64 // ms
-	// lastWall is the wall clock at the last look at the timers, in ms.
-	lastWall atomic.Int64
-	ix       index
-	k        *committer
+	ix      index
+	k       *committer
 
 	failed   atomic.Bool
 	failMu   sync.Mutex
@@ -81,8 +79,7 @@ func (l *life) leave() bool {
 	return true
 }
 
-// fail marks the engine as failed, once, ends the contexts of running handlers, and answers all
-// waiting requests.
+// fail marks the engine as failed, once, and answers all waiting requests.
 func (e *engine) fail(err error) {
 	e.failMu.Lock()
 	first := e.failErr == nil
@@ -96,9 +93,6 @@ func (e *engine) fail(err error) {
 	}
 	k := e.k
 	e.failMu.Unlock()
-	if first && e.o.onFail != nil {
-		go func() { _ = guard(func() error { e.o.onFail(e); return nil }) }()
-	}
 	if first && k != nil {
 		go func() { _ = guard(func() error { k.abandon(e.failure()); return nil }) }()
 	}

@@ -61,9 +61,6 @@ type inbox struct {
 		next  uint64
 	}
 	claims []*claimSpan // oldest first
-	// claiming is locked during a claim, so that two workers do not read the same rows. It is
-	// locked before the index.
-	claiming sync.Mutex
 	leaseBook
 	open   openBundle
 	recent recent
@@ -79,16 +76,13 @@ type inbox struct {
 // leaseBook has the leases of one inbox, by the first number of their row.
 type leaseBook struct {
 	leases map[uint64]holding
-	// first has all leased rows; those that were released stay until they reach the top.
-	first  heap[rowNumber]
-	expiry heap[expirySpan]
-	ready  heap[rowNumber] // rows whose lease has expired, to be taken over
-	held   int             // messages whose lease has an owner
-	parked int             // messages whose lease has no owner
+	expiry expiryHeap
+	ready  []uint64 // rows whose lease has expired, candidates for a takeover
+	held   int      // messages whose lease has an owner
+	parked int      // messages whose lease has no owner
 	// gone has rows that were removed at or above seen: scans may still see them, because the
-	// commit that removes them may be in progress. goneIn has their numbers by band.
-	gone   map[uint64]band
-	goneIn [bandCount]heap[rowNumber]
+	// commit that removes them may be in progress.
+	gone map[uint64]band
 }
 
 // holding is a lease, the band of its row, and how many messages the row has.
@@ -110,10 +104,9 @@ func (in *inbox) reach(reached [bandCount]uint64) {
 		in.seen[k] = max(in.seen[k], reached[k])
 	}
 	in.recent.pass(in.seen[bandNormal])
-	for k := range in.goneIn {
-		h := &in.goneIn[k]
-		for len(*h) > 0 && uint64((*h)[0]) < in.seen[k] {
-			delete(in.gone, uint64(h.pop()))
+	for seq, k := range in.gone {
+		if seq < in.seen[k] {
+			delete(in.gone, seq)
 		}
 	}
 }
@@ -130,18 +123,50 @@ func (in *inbox) advance() {
 	}
 }
 
-// rowNumber is a sequence number in a heap.
-type rowNumber uint64
-
-func (n rowNumber) before(m rowNumber) bool { return n < m }
-
-// expirySpan is a run of rows whose leases expire together.
+// expirySpan is the leases of one claim, which expire together.
 type expirySpan struct {
 	deadline int64
-	span
+	lo, hi   uint64
 }
 
-func (s expirySpan) before(x expirySpan) bool { return s.deadline < x.deadline }
+// expiryHeap is a binary heap of spans, earliest deadline first. Entries of settled leases stay
+// until they reach the top.
+type expiryHeap []expirySpan
+
+func (h *expiryHeap) push(s expirySpan) {
+	*h = append(*h, s)
+	q := *h
+	for i := len(q) - 1; i > 0; {
+		up := (i - 1) / 2
+		if q[up].deadline <= q[i].deadline {
+			break
+		}
+		q[up], q[i] = q[i], q[up]
+		i = up
+	}
+}
+
+func (h *expiryHeap) pop() expirySpan {
+	q := *h
+	top := q[0]
+	last := len(q) - 1
+	q[0] = q[last]
+	q = q[:last]
+	*h = q
+	for i := 0; ; {
+		least := i
+		for c := 2*i + 1; c <= 2*i+2 && c < len(q); c++ {
+			if q[c].deadline < q[least].deadline {
+				least = c
+			}
+		}
+		if least == i {
+			return top
+		}
+		q[i], q[least] = q[least], q[i]
+		i = least
+	}
+}
 
 func newInbox(worker uint64) *inbox {
 	in := &inbox{worker: worker, inboxState: inboxState{next: 1}}
@@ -167,8 +192,6 @@ func (ix *index) inbox(worker uint64) *inbox {
 func (in *inbox) hold(seq uint64, h holding) {
 	if old, ok := in.leases[seq]; ok {
 		*in.tally(old) -= int(old.n)
-	} else {
-		in.first.push(rowNumber(seq))
 	}
 	*in.tally(h) += int(h.n)
 	in.leases[seq] = h
@@ -184,36 +207,42 @@ func (in *inbox) tally(h holding) *int {
 // park records a lease and schedules its expiry.
 func (in *inbox) park(seq uint64, h holding) {
 	in.hold(seq, h)
-	in.expiry.push(expirySpan{h.Deadline, span{seq, seq + 1}})
+	in.expiry.push(expirySpan{h.Deadline, seq, seq})
 }
 
-// release removes a lease.
+// release removes a lease. When no lease is left, leaseHead moves to the lowest frontier, from
+// which the next start reads.
 func (in *inbox) release(seq uint64) {
 	if old, ok := in.leases[seq]; ok {
 		*in.tally(old) -= int(old.n)
 		if seq >= in.seen[old.band] {
 			in.gone[seq] = old.band
-			in.goneIn[old.band].push(rowNumber(seq))
 		}
 	}
 	delete(in.leases, seq)
-	if len(in.first) > 2*len(in.leases)+maxReleased {
-		in.first = slices.DeleteFunc(in.first, func(n rowNumber) bool { _, ok := in.leases[uint64(n)]; return !ok })
-		in.first.repair()
+	if len(in.leases) == 0 {
+		in.leaseHead = in.lowest()
 	}
 }
 
-// maxReleased is how many released rows may stay in first, beyond as many as are leased.
-const maxReleased = 1024
-
 func (in *inbox) lowest() uint64 { return min(in.frontier[0], in.frontier[1], in.frontier[2]) }
 
-// within visits the leases of rows s.
-func (in *inbox) within(s span, visit func(seq uint64, h holding)) {
-	for seq := s.low; seq < s.next; seq++ {
+// between visits the leases of rows lo to hi.
+func (in *inbox) between(lo, hi uint64, visit func(seq uint64, h holding)) {
+	if hi-lo > uint64(4*len(in.leases)) {
+		for seq, h := range in.leases {
+			if seq >= lo && seq <= hi {
+				visit(seq, h)
+			}
+		}
+		return
+	}
+	for seq := lo; ; seq++ {
 		if h, ok := in.leases[seq]; ok {
 			visit(seq, h)
-			seq += uint64(h.n) - 1
+		}
+		if seq == hi {
+			break
 		}
 	}
 }
@@ -222,28 +251,23 @@ func (in *inbox) within(s span, visit func(seq uint64, h holding)) {
 // its worker is running: it could not be renewed in time.
 const lookAgain = 250
 
-// maxExpire bounds the rows that one claim moves to ready. It is more than a claim takes, and
-// little enough that others who need the index hardly wait.
-const maxExpire = 1024
-
-// expire moves up to about maxExpire rows whose lease has expired to ready, except those that a
-// running worker of this process holds: it will settle them, however late.
+// expire moves rows whose lease has expired to ready, except those that a running worker of
+// this process holds: it will settle them, however late.
 func (ix *index) expire(in *inbox, now int64) {
-	for n := uint64(0); n < maxExpire && len(in.expiry) > 0 && in.expiry[0].deadline < now; {
+	for len(in.expiry) > 0 && in.expiry[0].deadline < now {
 		s := in.expiry.pop()
-		n += s.next - s.low
 		again := false
-		in.within(s.span, func(seq uint64, h holding) {
+		in.between(s.lo, s.hi, func(seq uint64, h holding) {
 			switch {
 			case h.Deadline >= now:
 			case ix.inHands(h):
 				again = true
 			default:
-				in.ready.push(rowNumber(seq))
+				in.ready = append(in.ready, seq)
 			}
 		})
 		if again {
-			in.expiry.push(expirySpan{later(now, lookAgain), s.span})
+			in.expiry.push(expirySpan{later(now, lookAgain), s.lo, s.hi})
 		}
 	}
 }
@@ -254,67 +278,56 @@ func (ix *index) inHands(h holding) bool {
 	return w != nil && w.active.Load() > 0
 }
 
-// takeReady moves rows that may be taken over from ready to dst, lowest first, until they have n
-// messages. A claim gives back those that it does not lease.
+// takeReady appends up to n rows that may be taken over to dst, lowest first, and removes rows
+// from ready that may not be any more.
 func (ix *index) takeReady(in *inbox, now int64, n int, dst []uint64) []uint64 {
-	for n > 0 && len(in.ready) > 0 {
-		seq := uint64(in.ready.pop())
+	if len(in.ready) == 0 {
+		return dst
+	}
+	slices.Sort(in.ready)
+	in.ready = slices.Compact(in.ready)
+	keep := in.ready[:0]
+	for _, seq := range in.ready {
 		h, ok := in.leases[seq]
 		switch {
-		case !ok, len(dst) > 0 && dst[len(dst)-1] == seq:
+		case !ok:
 		case h.Deadline >= now:
-			// It was leased again, or this worker read the clock earlier than the one that put
-			// the row here.
-			in.expiry.push(expirySpan{h.Deadline, span{seq, seq + 1}})
+			// Another worker holds the row, or this worker read the clock earlier than the one
+			// that put the row here.
+			in.expiry.push(expirySpan{h.Deadline, seq, seq})
 		case ix.inHands(h):
-			in.expiry.push(expirySpan{later(now, lookAgain), span{seq, seq + 1}})
-		default:
+			in.expiry.push(expirySpan{later(now, lookAgain), seq, seq})
+		case len(dst) < n:
 			dst = append(dst, seq)
-			n -= int(h.n)
+			keep = append(keep, seq)
+		default:
+			keep = append(keep, seq)
 		}
 	}
+	in.ready = keep
 	return dst
 }
 
-// giveBack puts rows back into ready whose leases are still over, and wakes the other workers.
-func (in *inbox) giveBack(rows []uint64, now int64) {
-	any := false
-	for _, seq := range rows {
-		if h, ok := in.leases[seq]; ok && h.Deadline < now {
-			in.ready.push(rowNumber(seq))
-			any = true
-		}
-	}
-	if any {
-		in.wakeAll()
-	}
-}
-
 // firstLease returns the lowest row that has a lease, if there is one.
-func (in *inbox) firstLease() (first uint64, h holding, ok bool) {
-	for len(in.first) > 0 {
-		first = uint64(in.first[0])
-		if h, ok = in.leases[first]; ok {
-			return first, h, true
-		}
-		in.first.pop()
+func (in *inbox) firstLease() (first uint64, h holding) {
+	first = math.MaxUint64
+	for seq := range in.leases {
+		first = min(first, seq)
 	}
-	return math.MaxUint64, holding{}, false
+	return first, in.leases[first]
 }
 
 // nextClaim returns the earliest deadline after which a worker may find a row to claim. An
 // ordered worker waits for the first row that has a lease.
 func (ix *index) nextClaim(in *inbox, now int64, ordered bool) int64 {
-	if ordered {
-		switch _, h, ok := in.firstLease(); {
-		case !ok:
+	if _, h := in.firstLease(); ordered && h.n > 0 {
+		switch {
 		case h.Deadline >= now:
 			return h.Deadline
 		case ix.inHands(h):
 			return later(now, lookAgain)
-		default:
-			return math.MinInt64
 		}
+		return math.MinInt64
 	}
 	if len(in.ready) > 0 {
 		return math.MinInt64
@@ -338,8 +351,10 @@ func (in *inbox) note(seq uint64, now int64) {
 
 // oldest returns the lowest sequence number that may be unfinished.
 func (in *inbox) oldest() uint64 {
-	first, _, _ := in.firstLease()
-	return min(first, in.lowest())
+	if len(in.leases) > 0 {
+		return min(in.leaseHead, in.lowest())
+	}
+	return in.lowest()
 }
 
 // inboxState is the stored part of an inbox.
@@ -347,7 +362,8 @@ type inboxState struct {
 	next     uint64 // next sequence number
 	count    uint64 // messages, including leased ones
 	frontier [bandCount]uint64
-	// leaseHead is oldest as of the last commit: a start reads the leases from there on.
+	// leaseHead is at most the lowest row that has a lease, and at most every frontier: later
+	// claims must not be below it.
 	leaseHead uint64
 }
 

@@ -7,20 +7,11 @@ import (
 	"time"
 )
 
-// keptRows are the rows of a claim in runs, and when their leases are to be renewed (ms). The
-// index lock guards them.
-type keptRows struct {
-	rows    []span
+// keptSpan is the range of the rows of a claim, and when its leases are to be renewed (ms). The
+// index lock guards it.
+type keptSpan struct {
+	lo, hi  uint64
 	renewAt int64
-}
-
-// add adds rows that follow those of the last run, or a run.
-func (k *keptRows) add(s span) {
-	if n := len(k.rows); n > 0 && k.rows[n-1].next == s.low {
-		k.rows[n-1].next = s.next
-		return
-	}
-	k.rows = append(k.rows, s)
 }
 
 // renewEvery returns how long after a claim or a renewal its leases are renewed.
@@ -110,23 +101,19 @@ func (w *Worker) renewIn(c *commit) {
 			continue
 		}
 		b.kept.renewAt = math.MaxInt64
-		for _, s := range b.kept.rows {
-			mine := false
-			in.within(s, func(seq uint64, h holding) {
-				if h.Owner != me {
-					return
-				}
-				mine = true
-				if h.Deadline < deadline {
-					h.Deadline = deadline
-					in.hold(seq, h)
-					c.setLease(Row{in.worker, seq}, h.lease)
-				}
-			})
-			if mine {
-				b.kept.renewAt = later(c.now, p.renewEvery().Milliseconds())
-				in.expiry.push(expirySpan{deadline, s})
+		in.between(b.kept.lo, b.kept.hi, func(seq uint64, h holding) {
+			if h.Owner != me {
+				return
 			}
+			b.kept.renewAt = later(c.now, p.renewEvery().Milliseconds())
+			if h.Deadline < deadline {
+				h.Deadline = deadline
+				in.hold(seq, h)
+				c.setLease(Row{in.worker, seq}, h.lease)
+			}
+		})
+		if b.kept.renewAt != math.MaxInt64 {
+			in.expiry.push(expirySpan{deadline, b.kept.lo, b.kept.hi})
 		}
 	}
 }

@@ -65,6 +65,7 @@ func (c *commit) take(row Row, held func(h holding) bool) (*inbox, holding, erro
 	c.e.ix.taken(h, row.Seq)
 	h.n = 1
 	in.hold(row.Seq, h)
+	in.leaseHead = min(in.leaseHead, row.Seq)
 	c.touch(in)
 	return in, h, nil
 }

@@ -77,7 +77,9 @@ func (s *Storage) Open(onFail func(error)) (runner.Backend, error) {
 		err = s.endBridge(b)
 	}
 	if err == nil {
-		err = s.openMark(b)
+		var lost uint64
+		lost, err = s.openMark(b)
+		s.lost.Store(lost)
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open %s: %w", s.dir, err), b.Close())
