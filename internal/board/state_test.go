@@ -153,8 +153,7 @@ func TestTransitions(t *testing.T) {
 				r.assign(7)
 				r.NoteActivity(r.now, 7, Stream)
 				r.after(time.Minute)
-				r.Closed(r.now,
-					7)
+				r.Closed(r.now, 7)
 			},
 			do: func(r *rig) { r.after(15 * time.Second); r.Due(r.now, nil, &r.said) }, status: wamble.Dormant,
 			want: []string{"update 1 DORMANT v2", "unreserve 1"},
@@ -165,8 +164,7 @@ func TestTransitions(t *testing.T) {
 				r.assign(7)
 				r.NoteActivity(r.now, 7, Stream)
 				r.after(time.Minute)
-				r.Closed(r.now,
-					7)
+				r.Closed(r.now, 7)
 			},
 			do:     func(r *rig) { r.after(15*time.Second - time.Microsecond); r.Due(r.now, nil, &r.said) },
 			status: wamble.Reserved,
@@ -187,8 +185,7 @@ func TestTransitions(t *testing.T) {
 			before: func(r *rig) {
 				r.assign(7)
 				r.after(5 * time.Minute)
-				r.Due(r.now, nil,
-					&r.said)
+				r.Due(r.now, nil, &r.said)
 				r.after(time.Hour)
 			},
 			do: func(r *rig) { r.assign(7) }, status: wamble.Reserved,

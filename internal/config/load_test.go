@@ -265,8 +265,7 @@ func TestHostile(t *testing.T) {
 		}),
 		"equal ports": repeat(func(i int) string { return fmt.Sprintf("(defprofile p%d ((def advertise 1)))", i) }),
 		"chain": repeat(func(i int) string {
-			return fmt.Sprintf("(defprofile p%d :inherits p%d)", i,
-				i+1)
+			return fmt.Sprintf("(defprofile p%d :inherits p%d)", i, i+1)
 		})[:30_000],
 		"unknown bases": repeat(func(i int) string { return fmt.Sprintf("(defprofile p%d :inherits q%d)", i, i) }),
 		"rules":         repeat(func(int) string { return `(policy-deny "*" "game.move" "profile:nobody::play")` }),

@@ -56,8 +56,7 @@ func (p *Profile) start() {
 	}
 	if p.peers != nil {
 		p.background.Go(func() {
-			guard.Run("events of other machines", func() { p.pollRemoteEvents(ctx) },
-				p.reportPanic)
+			guard.Run("events of other machines", func() { p.pollRemoteEvents(ctx) }, p.reportPanic)
 		})
 	}
 }

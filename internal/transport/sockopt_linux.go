@@ -76,8 +76,7 @@ func setReusePort(c syscall.RawConn, on bool) error {
 	}
 	var inner error
 	err := c.Control(func(fd uintptr) {
-		inner = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_REUSEPORT,
-			value)
+		inner = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_REUSEPORT, value)
 	})
 	if err == nil {
 		err = inner

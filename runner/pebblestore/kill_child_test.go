@@ -227,8 +227,7 @@ func handleOne(_ context.Context, tx *runner.Tx, d *runner.Delivery) error {
 		if s.inbox == stageTimer {
 			next.Kind = runner.Timer
 			send = func(m *runner.Message) error {
-				return tx.Arm(time.Now().Add(time.Duration(n%20)*time.Millisecond),
-					m)
+				return tx.Arm(time.Now().Add(time.Duration(n%20)*time.Millisecond), m)
 			}
 		}
 		if err := send(&next); err != nil {
