@@ -98,7 +98,7 @@ async function text(path: string): Promise<string> {
   return answer.text();
 }
 
-const pauses = [300, 1_000, 1_000, 1_000, 1_000, 1_000]; // ms: mostly the first will do; then as long as the server gives the same answer about a game that is not over
+const pauses = [300, 1_000, 1_000, 1_000, 1_000, 1_000, ...Array<number>(11).fill(5_000)]; // ms: mostly the first will do; then as long as the server gives the same answer about a game that is not over; up to a minute if the database is slow
 
 /** gameSince asks for a game until it is stored as far as a version that is seen live, and returns null if that takes too long. */
 export async function gameSince(board: string, version: number): Promise<Game | null> {
