@@ -79,7 +79,8 @@ func (l *life) leave() bool {
 	return true
 }
 
-// fail marks the engine as failed, once, and answers all waiting requests.
+// fail marks the engine as failed, once, ends the contexts of running handlers, and answers all
+// waiting requests.
 func (e *engine) fail(err error) {
 	e.failMu.Lock()
 	first := e.failErr == nil
@@ -93,6 +94,9 @@ func (e *engine) fail(err error) {
 	}
 	k := e.k
 	e.failMu.Unlock()
+	if first && e.o.onFail != nil {
+		go e.o.onFail(e)
+	}
 	if first && k != nil {
 		go func() { _ = guard(func() error { k.abandon(e.failure()); return nil }) }()
 	}

@@ -65,6 +65,8 @@ type Options struct {
 	elapsed func() time.Duration
 	// ownClock says that Now was set.
 	ownClock bool
+	// onFail is called in a goroutine when an engine has failed.
+	onFail func(*engine)
 }
 
 // SleepFunc waits until d has passed, wake receives or ctx is done.

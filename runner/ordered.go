@@ -120,7 +120,7 @@ func (v *window) lane() error {
 
 // runJob runs a delivery on a lane.
 func (v *window) runJob(job *laneJob) laneResult {
-	if v.halt.Load() {
+	if v.halt.Load() || v.e.failed.Load() {
 		return laneResult{at: -1}
 	}
 	res := laneResult{at: job.at, start: v.w.r.o.elapsed(), ctx: job.ctx}
@@ -143,7 +143,7 @@ func (v *window) runJob(job *laneJob) laneResult {
 // handOut gives jobs to the lanes while there is room, in the order of the batch.
 func (v *window) handOut(ctx context.Context) {
 	w, list := v.w, v.b.list
-	for v.next < len(list) && v.out < cap(v.jobs) && !v.stop && ctx.Err() == nil && !w.stopped.Load() && !w.held() {
+	for v.next < len(list) && v.out < cap(v.jobs) && !v.stop && ctx.Err() == nil && !w.stopped.Load() && !w.held() && !v.e.failed.Load() {
 		d := &list[v.next]
 		if w.repeats(d) && v.next > v.from {
 			return // whether it runs is known only when the first one is settled

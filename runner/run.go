@@ -22,6 +22,9 @@ func (w *Worker) runEach(ctx context.Context, e *engine, ahead bool, l limits) (
 		if i == len(b.list) {
 			break
 		}
+		if e.failed.Load() {
+			return n, ran, e.failure()
+		}
 		d := &b.list[i]
 		if w.repeats(d) && i > from {
 			// Whether this one runs is known only when the first one is settled.
@@ -356,6 +359,9 @@ func (w *Worker) rerun(ctx context.Context, e *engine, from, to, try int) int {
 		b := w.cur
 		if b.outs[i].verdict != verdictAgain {
 			continue
+		}
+		if e.failed.Load() {
+			return i // the settlement returns the failure
 		}
 		if seq := b.list[i].Row.Seq; !w.runs(seq, seq) && w.o.Ordered && i > from {
 			return i // the settlement finds the lost row

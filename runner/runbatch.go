@@ -89,6 +89,9 @@ func (w *Worker) batchOnce(ctx context.Context, e *engine, from, to int, ahead b
 		w.recheck(e, from)
 		return 0, 1, nil
 	}
+	if e.failed.Load() {
+		return 0, 1, e.failure()
+	}
 	start := w.r.o.Now()
 	begun := w.r.o.elapsed()
 	for i := range list {

@@ -66,8 +66,22 @@ func Open(s Storage, o Options) (*Runner, error) {
 
 func newRunner(s Storage, o Options) *Runner {
 	r := &Runner{o: o.withDefaults(), storage: s, keeper: make(chan struct{}, 1), closing: make(chan struct{})}
+	r.o.onFail = r.abort
 	r.SetSinks(o.Sinks)
 	return r
+}
+
+// abort ends the contexts of all running handlers when e has failed: nothing that they do
+// counts any more.
+func (r *Runner) abort(e *engine) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.engine() != e {
+		return
+	}
+	for _, w := range r.workers {
+		w.cancelRun(e.failure())
+	}
 }
 
 // SetSinks replaces Options.Sinks from now on.

@@ -68,6 +68,9 @@ func (w *Worker) rounds(ctx context.Context, ahead bool, l limits) (n, ran int, 
 		return 0, 0, err
 	}
 	defer e.exit()
+	if err := e.failure(); err != nil {
+		return 0, 0, err
+	}
 	defer e.recover(&err) // panics of handlers are outcomes and do not arrive here
 	if w.current != e {
 		// The runner was reopened: the leases belong to the previous engine.

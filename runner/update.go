@@ -84,6 +84,10 @@ func (r *Runner) updateOnce(ctx context.Context, f func(tx *Tx) error) error {
 	if err := e.enter(); err != nil {
 		return err
 	}
+	if err := e.failure(); err != nil {
+		e.exit()
+		return err
+	}
 	src := &txSource{e: e}
 	tx := &Tx{src: src}
 	err := guard(func() error { return f(tx) })
