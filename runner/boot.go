@@ -42,6 +42,9 @@ func newEngine(o *Options, open func(onFail func(error)) (Backend, error)) (*eng
 }
 
 func (e *engine) start() error {
+	if n, durable := e.lost(); n > 0 && durable && !e.o.AcceptLoss {
+		return fmt.Errorf("%s: %w", lossText(n), ErrDamaged)
+	}
 	from, fresh, err := e.guardSchema()
 	if err != nil {
 		return err
@@ -65,6 +68,19 @@ func (e *engine) start() error {
 		return err
 	}
 	return nil
+}
+
+// lost returns how many acknowledged writes were missing when the storage was opened, 0 if that
+// is unknown.
+func (e *engine) lost() (writes uint64, durable bool) {
+	if l, ok := e.back.(Lossy); ok {
+		return l.Lost()
+	}
+	return 0, false
+}
+
+func lossText(writes uint64) string {
+	return fmt.Sprintf("%d acknowledged writes are missing", writes)
 }
 
 func (e *engine) own(key string) ([]byte, bool, error) {

@@ -49,8 +49,9 @@ var (
 	// ErrLocked is returned when another process, or another runner of this process, has the
 	// storage open.
 	ErrLocked = errors.New("the storage is in use")
-	// ErrDamaged is returned when a file of the storage does not have what was written to it.
-	// Nothing was changed; what was committed before the damaged place can be salvaged.
+	// ErrDamaged is returned when a file of the storage does not have what was written to it, or
+	// acknowledged writes are missing. Nothing was changed; what was committed before the damaged
+	// place can be salvaged, see also Options.AcceptLoss.
 	ErrDamaged = errors.New("the storage is damaged")
 	// ErrReadOnly is returned by every change of a runner that was opened with
 	// OpenReadOnly.

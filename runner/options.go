@@ -37,6 +37,12 @@ type Options struct {
 	// are over. Otherwise they are valid until their deadline.
 	EndLeases bool
 
+	// AcceptLoss opens a storage in which acknowledged writes are missing, which is otherwise
+	// refused with ErrDamaged: a log was cut, or the disk has lost what it had synced. How many
+	// are missing is logged, and in Stats.Lost. What is opened is a moment of the past: the
+	// effects of what was done since are missing, and it may be done again.
+	AcceptLoss bool
+
 	// Codec encodes the payloads of Queue and Handle; default JSON.
 	Codec Codec
 	// KeepHistory is how many finished messages of each named queue are kept; default 1,000,

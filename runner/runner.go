@@ -61,7 +61,17 @@ func Open(s Storage, o Options) (*Runner, error) {
 		return nil, err
 	}
 	r.eng.Store(e)
+	r.tellLoss(e)
 	return r, nil
+}
+
+// tellLoss logs how much was missing when e was opened.
+func (r *Runner) tellLoss(e *engine) {
+	if log := r.sinks.Load().Log; log != nil {
+		if n, _ := e.lost(); n > 0 {
+			log(LogEvent{Kind: LogLoss, Err: errors.New(lossText(n)), Detail: n})
+		}
+	}
 }
 
 func newRunner(s Storage, o Options) *Runner {
@@ -202,6 +212,7 @@ func (r *Runner) replace(between func() error) error {
 	r.eng.Store(e)
 	close(old.replaced)
 	r.mu.Unlock()
+	r.tellLoss(e)
 	r.wakeIdle()
 	return cause
 }
@@ -310,6 +321,7 @@ func (r *Runner) Stats() Stats {
 		s.Memory = w.Memory()
 		e.exit()
 	}
+	s.Lost, _ = e.lost()
 	now := e.now()
 	e.ix.mu.Lock()
 	defer e.ix.mu.Unlock()
