@@ -38,6 +38,7 @@ func newEngine(o *Options, open func(onFail func(error)) (Backend, error)) (*eng
 		return nil, err
 	}
 	e.started = e.now()
+	e.lastWall.Store(math.MaxInt64) // it may have gone back since the timers were armed
 	return e, nil
 }
 

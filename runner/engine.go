@@ -16,8 +16,10 @@ type engine struct {
 	boot    boot
 	schema  Version
 	started int64 // ms
-	ix      index
-	k       *committer
+	// lastWall is the wall clock at the last look at the timers, in ms.
+	lastWall atomic.Int64
+	ix       index
+	k        *committer
 
 	failed   atomic.Bool
 	failMu   sync.Mutex

@@ -30,13 +30,13 @@ func testAfterFailure(t *testing.T, kind string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var begun, running, done atomic.Int64
-	var fails atomic.Bool
-	run := func(ctx context.Context, n int64) error {
+	var begun, running atomic.Int64
+	var fails, reopened atomic.Bool
+	run := func(ctx context.Context) error {
 		begun.Add(1)
 		running.Add(1)
 		defer running.Add(-1)
-		if begun.Load() > 30 && ctx.Err() == nil && r.Err() == nil && done.Load() < messages/2 {
+		if begun.Load() > 20 && !reopened.Load() {
 			// The storage fails under the next commit, while this handler works for long.
 			if !fails.Swap(true) {
 				storage.FailAfter(0, errors.New("the disk is gone"))
@@ -48,13 +48,12 @@ func testAfterFailure(t *testing.T, kind string) {
 			}
 		}
 		time.Sleep(time.Millisecond)
-		done.Add(n)
 		return nil
 	}
 	o := runner.WorkerOptions{Ordered: strings.HasPrefix(kind, "ordered"), MaxBatch: 4}
-	o.Handler = func(ctx context.Context, _ *runner.Tx, _ *runner.Delivery) error { return run(ctx, 1) }
+	o.Handler = func(ctx context.Context, _ *runner.Tx, _ *runner.Delivery) error { return run(ctx) }
 	if kind == "batch" {
-		o.Handler, o.Batch = nil, func(ctx context.Context, b *runner.Batched) error { return run(ctx, int64(len(b.Deliveries))) }
+		o.Handler, o.Batch = nil, func(ctx context.Context, _ *runner.Batched) error { return run(ctx) }
 	}
 	if strings.HasSuffix(kind, "lanes") {
 		o.Concurrency = 4
@@ -71,11 +70,9 @@ func testAfterFailure(t *testing.T, kind string) {
 	if err := w.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	for begun.Load() <= 30 && r.Err() == nil {
-		time.Sleep(time.Millisecond)
-	}
 	for r.Err() == nil {
-		_, _ = r.Post(t.Context(), &runner.Message{To: 8, ID: []byte("the commit that fails")})
+		time.Sleep(time.Millisecond)
+		_, _ = r.Post(t.Context(), &runner.Message{To: 8, ID: []byte("one of them fails")})
 	}
 	time.Sleep(10 * time.Millisecond) // those that run end; they may not look at their contexts
 	synctest.Wait()
@@ -88,10 +85,10 @@ func testAfterFailure(t *testing.T, kind string) {
 	if n := begun.Load() - before; n != 0 {
 		t.Errorf("%d handlers were started after the failure", n)
 	}
+	reopened.Store(true)
 	if err := r.Reopen(); err != nil {
 		t.Fatal(err)
 	}
-	done.Store(messages) // no failure any more
 	for r.Stats().Inboxes[0].Depth > 0 {
 		time.Sleep(time.Second)
 	}

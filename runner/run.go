@@ -127,7 +127,7 @@ func (w *Worker) seenBefore(e *engine, d *Delivery) bool {
 		return false
 	}
 	row, err := decodeDedupe(value)
-	return err == nil && row.expires > e.now()
+	return err == nil && row.expires > e.steady()
 }
 
 // repeats reports whether d has the flag Dedupe and the id of a delivery that has run since the

@@ -81,7 +81,7 @@ func (w *Worker) rounds(ctx context.Context, ahead bool, l limits) (n, ran int, 
 		w.nxt.reset()
 	}
 	now := e.now()
-	if err := w.chores(ctx, e, now); err != nil {
+	if err := w.chores(ctx, e); err != nil {
 		return 0, 0, err
 	}
 	if w.held() {
@@ -114,11 +114,15 @@ func (w *Worker) rounds(ctx context.Context, ahead bool, l limits) (n, ran int, 
 }
 
 // chores does the work that any worker does for all: due timers, expired dedupe rows.
-func (w *Worker) chores(ctx context.Context, e *engine, now int64) error {
-	if _, err := e.fireDue(ctx, e.wall()); err != nil {
+func (w *Worker) chores(ctx context.Context, e *engine) error {
+	wall := e.wall()
+	if err := e.checkSchedules(ctx, wall); err != nil {
 		return err
 	}
-	_, err := e.sweepDedupe(ctx, now)
+	if _, err := e.fireDue(ctx, wall); err != nil {
+		return err
+	}
+	_, err := e.sweepDedupe(ctx, e.steady())
 	return err
 }
 
