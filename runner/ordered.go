@@ -37,9 +37,11 @@ type window struct {
 // laneJob is a delivery for a lane. It is a copy, because a settlement may change the one in
 // the batch.
 type laneJob struct {
-	at  int
-	d   Delivery
-	ctx context.Context
+	at    int
+	d     Delivery
+	ctx   context.Context
+	start time.Duration
+	src   *txSource
 }
 
 // laneResult is the result of a run; at is negative if it has not begun.
@@ -107,7 +109,14 @@ func (v *window) close() {
 }
 
 func (v *window) lane() error {
-	for job := range v.jobs {
+	var job laneJob
+	defer func() {
+		if job.d.exited {
+			v.results <- v.ended(&job, errExited)
+			v.lanes.Go(func() { _ = guard(v.lane) })
+		}
+	}()
+	for job = range v.jobs {
 		var res laneResult
 		err := guard(func() error { res = v.runJob(&job); return nil })
 		if err != nil {
@@ -123,21 +132,23 @@ func (v *window) runJob(job *laneJob) laneResult {
 	if v.halt.Load() || v.e.failed.Load() {
 		return laneResult{at: -1}
 	}
-	res := laneResult{at: job.at, start: v.w.r.o.elapsed(), ctx: job.ctx}
-	src := &txSource{e: v.e}
+	job.start, job.src = v.w.r.o.elapsed(), &txSource{e: v.e}
 	tx := &v.b.slots[job.at]
-	*tx = Tx{src: src}
+	*tx = Tx{src: job.src}
 	job.d.w = v.w
-	res.err = v.w.call(job.ctx, tx, &job.d)
+	return v.ended(job, v.w.call(job.ctx, tx, &job.d))
+}
+
+// ended returns the result of a job whose handler has returned err.
+func (v *window) ended(job *laneJob, err error) laneResult {
 	job.d.w = nil
-	if bad := src.close(); bad != nil {
-		res.err = errors.Join(res.err, bad)
+	if bad := job.src.close(); bad != nil {
+		err = errors.Join(err, bad)
 	}
-	if res.err == nil {
-		res.err = v.e.fits(tx, len(job.d.Frame))
+	if err == nil {
+		err = v.e.fits(&v.b.slots[job.at], len(job.d.Frame))
 	}
-	res.result, res.end = job.d.result, v.w.r.o.elapsed()
-	return res
+	return laneResult{at: job.at, start: job.start, end: v.w.r.o.elapsed(), result: job.d.result, ctx: job.ctx, err: err}
 }
 
 // handOut gives jobs to the lanes while there is room, in the order of the batch.
@@ -157,7 +168,7 @@ func (v *window) handOut(ctx context.Context) {
 		} else {
 			attempt, _, seq := d.events()
 			w.replay(attempt, seq, d, nil)
-			v.jobs <- laneJob{v.next, *d, w.run.ctx}
+			v.jobs <- laneJob{at: v.next, d: *d, ctx: w.run.ctx}
 			v.out++
 		}
 		v.next++

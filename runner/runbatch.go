@@ -101,8 +101,22 @@ func (w *Worker) batchOnce(ctx context.Context, e *engine, from, to int, ahead b
 		b.dedupe = b.dedupe || list[i].Flags&Dedupe != 0
 	}
 	run, cancel := w.limit(w.run.ctx, &list[0])
+	returned := false
+	defer func() {
+		if !returned {
+			cancel()
+			_, _, _ = w.batchEnded(ctx, e, from, to, false, l, b, start, errExited)
+		}
+	}()
 	err = guard(func() error { return w.o.Batch(run, b) })
+	returned = true
 	cancel()
+	return w.batchEnded(ctx, e, from, to, ahead, l, b, start, err)
+}
+
+// batchEnded settles deliveries from..to, whose handler has returned err.
+func (w *Worker) batchEnded(ctx context.Context, e *engine, from, to int, ahead bool, l limits, b *Batched, start time.Time, err error) (n, used int, _ error) {
+	list, src := w.cur.list[from:to], b.Tx.src
 	b.ended.Store(true)
 	if err = errors.Join(err, src.close()); err == nil {
 		frames := 0
