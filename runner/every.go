@@ -97,7 +97,7 @@ func (r *Runner) Every(ctx context.Context, name, schedule string, m *Message) e
 	if err != nil {
 		return err
 	}
-	err = e.write(ctx, func(c *commit) error {
+	return e.write(ctx, func(c *commit) error {
 		if in := c.e.ix.inboxes[template.To]; in == nil || !in.tracked() {
 			return fmt.Errorf("schedule %q needs a queue with a name: %w", name, ErrInvalid)
 		}
@@ -113,8 +113,6 @@ func (r *Runner) Every(ctx context.Context, name, schedule string, m *Message) e
 		c.schedule(x, times.next(time.UnixMilli(c.e.wall())))
 		return nil
 	})
-	r.wakeIdle()
-	return err
 }
 
 // Every posts v at the times of a schedule, see Runner.Every.

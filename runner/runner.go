@@ -277,8 +277,7 @@ func (r *Runner) isQuiet() bool {
 	return r.quiet
 }
 
-// wakeIdle makes every sleeping worker check for work, because a timer may be due earlier than
-// before.
+// wakeIdle makes every sleeping worker check for work.
 func (r *Runner) wakeIdle() {
 	for _, w := range r.allWorkers() {
 		w.poke()

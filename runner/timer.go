@@ -184,9 +184,6 @@ func (r *Runner) Arm(ctx context.Context, due time.Time, m *Message) (TimerID, e
 		id = c.arm(due.UnixMilli(), frame)
 		return nil
 	})
-	if err == nil {
-		r.wakeIdle()
-	}
 	return id, err
 }
 
