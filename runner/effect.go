@@ -130,7 +130,7 @@ func (c *commit) validate(t *Tx) error {
 		}
 	}
 	for _, r := range t.ranges {
-		rows, err := stateRows(c.e.back, c.staged, r.lo, r.hi, MaxRange+1)
+		rows, err := stateRows(c.e.back, c.staged, r.lo, r.hi, r.rows+1)
 		if err != nil {
 			return err
 		}
