@@ -171,14 +171,13 @@ func (e *engine) writeIdentity(from Version, fresh bool) error {
 	if from.Minor > e.schema.Minor {
 		e.schema = from // the marker of a newer program is kept
 	}
-	src := &txSource{e: e}
-	tx := &Tx{src: src}
+	tx := &Tx{src: &txSource{e: e}}
 	if from != e.schema && !fresh {
 		if err := guard(func() error { return e.o.Migrate(tx, from) }); err != nil {
-			return errors.Join(fmt.Errorf("migrate %s to %s: %w", from, e.schema, err), src.close())
+			return errors.Join(fmt.Errorf("migrate %s to %s: %w", from, e.schema, err), tx.close())
 		}
 	}
-	if err := src.close(); err != nil {
+	if err := tx.close(); err != nil {
 		return err
 	}
 	return e.do(context.Background(), func(c *commit) error {

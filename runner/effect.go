@@ -179,7 +179,7 @@ func (c *commit) applyTx(t *Tx) {
 
 // commitTx validates and applies a transaction of its own.
 func (c *commit) commitTx(t *Tx) error {
-	if err := t.usable(); err != nil {
+	if err := t.settled(); err != nil {
 		return err
 	}
 	if err := c.validate(t); err != nil {

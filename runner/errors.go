@@ -40,6 +40,10 @@ var (
 	// open, or after its end.
 	ErrNesting = errors.New("transaction is ended or has an open child")
 
+	// ErrOver is returned when a transaction is used after its handler or function has returned.
+	// Nothing was read or written.
+	ErrOver = errors.New("the transaction is over")
+
 	// ErrSchema is returned when the stored schema marker is unreadable, or names a version
 	// that this program cannot use.
 	ErrSchema = errors.New("schema version does not fit")

@@ -92,6 +92,7 @@ type Batched struct {
 	Tx *Tx
 
 	list  []Delivery // same as Deliveries, which the handler may change
+	own   *Tx        // same as Tx
 	fails []error
 	dead  []DeadLetter
 	w     *Worker

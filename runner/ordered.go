@@ -41,7 +41,7 @@ type laneJob struct {
 	d     Delivery
 	ctx   context.Context
 	start time.Duration
-	src   *txSource
+	tx    *Tx
 }
 
 // laneResult is the result of a run; at is negative if it has not begun.
@@ -50,6 +50,7 @@ type laneResult struct {
 	start, end time.Duration
 	result     []byte
 	ctx        context.Context
+	tx         *Tx
 	err        error
 }
 
@@ -120,7 +121,7 @@ func (v *window) lane() error {
 		var res laneResult
 		err := guard(func() error { res = v.runJob(&job); return nil })
 		if err != nil {
-			res = laneResult{at: job.at, ctx: job.ctx, err: err}
+			res = laneResult{at: job.at, ctx: job.ctx, tx: job.tx, err: err}
 		}
 		v.results <- res
 	}
@@ -132,23 +133,21 @@ func (v *window) runJob(job *laneJob) laneResult {
 	if v.halt.Load() || v.e.failed.Load() {
 		return laneResult{at: -1}
 	}
-	job.start, job.src = v.w.r.o.elapsed(), &txSource{e: v.e}
-	tx := &v.b.slots[job.at]
-	*tx = Tx{src: job.src}
+	job.start, job.tx = v.w.r.o.elapsed(), v.b.tx(job.at, &txSource{e: v.e})
 	job.d.w = v.w
-	return v.ended(job, v.w.call(job.ctx, tx, &job.d))
+	return v.ended(job, v.w.call(job.ctx, job.tx, &job.d))
 }
 
 // ended returns the result of a job whose handler has returned err.
 func (v *window) ended(job *laneJob, err error) laneResult {
 	job.d.w = nil
-	if bad := job.src.close(); bad != nil {
+	if bad := job.tx.close(); bad != nil {
 		err = errors.Join(err, bad)
 	}
 	if err == nil {
-		err = v.e.fits(&v.b.slots[job.at], len(job.d.Frame))
+		err = v.e.fits(job.tx, len(job.d.Frame))
 	}
-	return laneResult{at: job.at, start: job.start, end: v.w.r.o.elapsed(), result: job.d.result, ctx: job.ctx, err: err}
+	return laneResult{at: job.at, start: job.start, end: v.w.r.o.elapsed(), result: job.d.result, ctx: job.ctx, tx: job.tx, err: err}
 }
 
 // handOut gives jobs to the lanes while there is room, in the order of the batch.
@@ -196,7 +195,7 @@ func (v *window) take(res laneResult) {
 	}
 	// A failure keeps its transaction, which must be validated: it may have read a state that
 	// was never committed.
-	v.b.outs[res.at], v.b.txs[res.at], v.ready[res.at] = out, &v.b.slots[res.at], true
+	v.b.outs[res.at], v.b.txs[res.at], v.ready[res.at] = out, res.tx, true
 }
 
 // advance moves done over finished deliveries, up to the first that stays in place.

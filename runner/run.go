@@ -77,6 +77,16 @@ func (b *batch) growOuts() {
 	}
 }
 
+// tx returns a transaction for delivery i. None is used twice: a handler may have kept it.
+func (b *batch) tx(i int, src *txSource) *Tx {
+	tx := &b.slots[i]
+	if tx.src != nil {
+		tx = new(Tx)
+	}
+	tx.src = src
+	return tx
+}
+
 // planned adds to an outcome when the message is delivered again, and for an ordered worker
 // changes "back to the tail" to "stay".
 func (w *Worker) planned(d *Delivery, o outcome) outcome {
@@ -182,8 +192,7 @@ func (w *Worker) runOne(e *engine, d *Delivery, start time.Duration) (outcome, *
 	w.replay(attempt, seq, d, nil)
 	w.waited(d, start)
 	w.src = txSource{e: e, before: w.before}
-	tx := &w.cur.slots[d.at]
-	*tx = Tx{src: &w.src}
+	tx := w.cur.tx(d.at, &w.src)
 	d.w = w
 	defer func() {
 		if d.exited {
@@ -218,7 +227,7 @@ func (w *Worker) settleExited(ctx context.Context, e *engine, from int, l limits
 func (w *Worker) ended(e *engine, d *Delivery, tx *Tx, start time.Duration, err error) (outcome, *Tx, time.Duration) {
 	_, result, seq := d.events()
 	d.w = nil
-	if bad := w.src.close(); bad != nil {
+	if bad := tx.close(); bad != nil {
 		err = errors.Join(err, bad)
 	}
 	if err == nil {

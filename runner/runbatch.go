@@ -83,8 +83,8 @@ func (w *Worker) strays(e *engine, b *batch) int {
 func (w *Worker) batchOnce(ctx context.Context, e *engine, from, to int, ahead bool, l limits) (n, used int,
 	err error) {
 	list := w.cur.list[from:to]
-	src := &txSource{e: e}
-	b := &Batched{Deliveries: list, Tx: &Tx{src: src}, list: list, fails: make([]error, len(list)), w: w}
+	tx := &Tx{src: &txSource{e: e}}
+	b := &Batched{Deliveries: list, Tx: tx, own: tx, list: list, fails: make([]error, len(list)), w: w}
 	if !w.runs(list[0].Row.Seq, list[len(list)-1].Row.Seq) {
 		w.recheck(e, from)
 		return 0, 1, nil
@@ -116,9 +116,9 @@ func (w *Worker) batchOnce(ctx context.Context, e *engine, from, to int, ahead b
 
 // batchEnded settles deliveries from..to, whose handler has returned err.
 func (w *Worker) batchEnded(ctx context.Context, e *engine, from, to int, ahead bool, l limits, b *Batched, start time.Time, err error) (n, used int, _ error) {
-	list, src := w.cur.list[from:to], b.Tx.src
+	list, tx := w.cur.list[from:to], b.own
 	b.ended.Store(true)
-	if err = errors.Join(err, src.close()); err == nil {
+	if err = errors.Join(err, tx.close()); err == nil {
 		frames := 0
 		for i := range list {
 			frames += len(list[i].Frame)

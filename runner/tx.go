@@ -8,16 +8,19 @@ import (
 	"hash"
 	"slices"
 	"strings"
+	"sync/atomic"
 )
 
 // Tx is a transaction over the application's state, with its effects. It reads a stable
 // snapshot and collects writes in memory; the commit validates that everything it has read is
-// unchanged, then applies all of it. A Tx belongs to one goroutine.
+// unchanged, then applies all of it. A Tx belongs to one goroutine, and can be used until its
+// handler or function returns.
 type Tx struct {
 	src    *txSource
 	parent *Tx
 	child  *Tx
 	ended  bool
+	over   atomic.Bool // see ErrOver; of the outermost one
 
 	reads   map[string]txRead
 	ranges  []txRange
@@ -76,6 +79,16 @@ const (
 )
 
 func (t *Tx) usable() error {
+	for up := t; up != nil; up = up.parent {
+		if up.over.Load() {
+			return ErrOver
+		}
+	}
+	return t.settled()
+}
+
+// settled returns an error if t has ended or has an open child.
+func (t *Tx) settled() error {
 	if t.ended || t.child != nil {
 		return ErrNesting
 	}
@@ -150,6 +163,12 @@ func (s *txSource) get(k string) ([]byte, bool, error) {
 		return v, v != nil, nil
 	}
 	return s.snapshot().Get(nil, []byte(k))
+}
+
+// close ends the use of t, whose handler or function has returned.
+func (t *Tx) close() error {
+	t.over.Store(true)
+	return t.src.close()
 }
 
 func (s *txSource) close() error {

@@ -102,7 +102,7 @@ func (e *engine) prepare(tx *Tx, f func(tx *Tx) error) (err error) {
 	if err := e.failure(); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, tx.src.close()) }()
+	defer func() { err = errors.Join(err, tx.close()) }()
 	return guard(func() error { return f(tx) })
 }
 
@@ -114,6 +114,6 @@ func (r *Runner) View(f func(get func(key []byte) ([]byte, error)) error) (err e
 	}
 	defer e.exit()
 	tx := &Tx{src: &txSource{e: e}}
-	defer func() { err = errors.Join(err, tx.src.close()) }()
+	defer func() { err = errors.Join(err, tx.close()) }()
 	return f(tx.Get)
 }
