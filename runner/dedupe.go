@@ -87,7 +87,7 @@ func (c *commit) markDone(worker uint64, id []byte, keep time.Duration) {
 	c.e.ix.expiryHead = min(c.e.ix.expiryHead, row.expires)
 }
 
-// maxSweep bounds the dedupe rows that one tick deletes.
+// maxSweep bounds the dedupe rows that one settlement, or one round of an idle worker, deletes.
 const maxSweep = 256
 
 // sweepDedupe deletes expired ids, and returns their number.

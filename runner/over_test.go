@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"wamble/runner"
 	"wamble/runner/memstore"
@@ -80,5 +82,37 @@ func TestTxIsOver(t *testing.T) {
 		if err := r.Close(); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// TestSweepSharesACommit: expired ids are deleted in a commit that a busy worker makes anyway, so
+// that its messages do not wait for one more.
+func TestSweepSharesACommit(t *testing.T) {
+	var now atomic.Int64
+	r, err := runner.Open(memstore.New(), runner.Options{Create: true, Now: func() time.Time { return time.Unix(now.Load(), 0) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	w, err := r.NewWorker(7, runner.WorkerOptions{Handler: func(context.Context, *runner.Tx, *runner.Delivery) error { return nil }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	commits := func(flags runner.Flags) uint64 {
+		t.Helper()
+		if _, err := r.Post(t.Context(), &runner.Message{To: 7, ID: []byte("m"), Flags: flags}); err != nil {
+			t.Fatal(err)
+		}
+		before := r.Stats().Commits
+		if n, err := w.Tick(t.Context()); n != 1 || err != nil {
+			t.Fatalf("got %d, %v", n, err)
+		}
+		return r.Stats().Commits - before
+	}
+	commits(runner.Dedupe)
+	usual := commits(0)
+	now.Add(100_000)
+	if got := commits(0); got != usual {
+		t.Errorf("a message took %d commits while ids expired, usually %d", got, usual)
 	}
 }

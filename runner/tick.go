@@ -100,7 +100,8 @@ func (w *Worker) rounds(ctx context.Context, ahead bool, l limits) (n, ran int, 
 		}
 	}
 	if len(w.cur.rest()) == 0 {
-		return 0, 0, nil
+		_, err := e.sweepDedupe(ctx, e.steady())
+		return 0, 0, err
 	}
 	w.holding.Store(false)
 	clear(w.before)
@@ -113,16 +114,13 @@ func (w *Worker) rounds(ctx context.Context, ahead bool, l limits) (n, ran int, 
 	return w.runEach(ctx, e, ahead, l)
 }
 
-// chores does the work that any worker does for all: due timers, expired dedupe rows.
+// chores does the work that any worker does for all before it claims: due timers.
 func (w *Worker) chores(ctx context.Context, e *engine) error {
 	wall := e.wall()
 	if err := e.checkSchedules(ctx, wall); err != nil {
 		return err
 	}
-	if _, err := e.fireDue(ctx, wall); err != nil {
-		return err
-	}
-	_, err := e.sweepDedupe(ctx, e.steady())
+	_, err := e.fireDue(ctx, wall)
 	return err
 }
 
