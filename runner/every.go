@@ -97,13 +97,16 @@ func (r *Runner) Every(ctx context.Context, name, schedule string, m *Message) e
 	if err != nil {
 		return err
 	}
-	return e.write(ctx, func(c *commit) error {
+	return e.do(ctx, func(c *commit) error {
 		if in := c.e.ix.inboxes[template.To]; in == nil || !in.tracked() {
 			return fmt.Errorf("schedule %q needs a queue with a name: %w", name, ErrInvalid)
 		}
 		old := c.e.ix.schedules[name]
 		if old != nil && old.spec == schedule && bytes.Equal(old.frame, frame) {
 			return nil
+		}
+		if c.noSpace != nil {
+			return c.noSpace
 		}
 		x := &scheduled{name: name, spec: schedule, frame: frame, times: times}
 		if old != nil {
