@@ -97,7 +97,7 @@ func (e *engine) fail(err error) {
 	k := e.k
 	e.failMu.Unlock()
 	if first && e.o.onFail != nil {
-		go e.o.onFail(e)
+		go func() { _ = guard(func() error { e.o.onFail(e); return nil }) }()
 	}
 	if first && k != nil {
 		go func() { _ = guard(func() error { k.abandon(e.failure()); return nil }) }()
