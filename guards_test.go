@@ -33,6 +33,7 @@ var unguarded = map[string]string{
 	"internal/store/postgres/pglog/progress.go":     "the same",
 	"internal/transport/handshake.go dialWebSocket": "sets a deadline",
 	"internal/mesh/dial.go dialOnce":                "sets a deadline",
+	"runner/workerloop.go turns":                    "each turn recovers",
 }
 
 // TestGoroutinesAreGuarded: every goroutine of the binary survives a panic, or is

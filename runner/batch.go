@@ -17,7 +17,7 @@ type batch struct {
 	overLease lease
 	outs      []outcome
 	txs       []*Tx // nil entries have nothing to commit
-	slots     []Tx  // memory of txs
+	slots     []Tx  // memory of txs, new for every batch
 	span      *claimSpan
 	kept      keptSpan
 	plain     []bool        // by the first delivery of a bundle, see findPlain
@@ -32,7 +32,8 @@ type batch struct {
 
 func (b *batch) reset() {
 	b.arena, b.list, b.over, b.outs, b.txs = b.arena[:0], b.list[:0], b.over[:0], b.outs[:0], b.txs[:0]
-	b.span, b.pos, b.singles = nil, 0, false
+	b.span, b.pos, b.singles, b.slots = nil, 0, false, nil
+	clear(b.txs[:cap(b.txs)])
 }
 
 func (b *batch) rest() []Delivery { return b.list[b.pos:] }

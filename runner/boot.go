@@ -38,10 +38,14 @@ func newEngine(o *Options, open func(onFail func(error)) (Backend, error)) (*eng
 		return nil, err
 	}
 	e.started = e.now()
+	e.lastWall.Store(math.MaxInt64) // it may have gone back since the timers were armed
 	return e, nil
 }
 
 func (e *engine) start() error {
+	if n, durable := e.lost(); n > 0 && durable && !e.o.AcceptLoss {
+		return fmt.Errorf("%s: %w", lossText(n), ErrDamaged)
+	}
 	from, fresh, err := e.guardSchema()
 	if err != nil {
 		return err
@@ -65,6 +69,19 @@ func (e *engine) start() error {
 		return err
 	}
 	return nil
+}
+
+// lost returns how many acknowledged writes were missing when the storage was opened, 0 if that
+// is unknown.
+func (e *engine) lost() (writes uint64, durable bool) {
+	if l, ok := e.back.(Lossy); ok {
+		return l.Lost()
+	}
+	return 0, false
+}
+
+func lossText(writes uint64) string {
+	return fmt.Sprintf("%d acknowledged writes are missing", writes)
 }
 
 func (e *engine) own(key string) ([]byte, bool, error) {
@@ -154,14 +171,13 @@ func (e *engine) writeIdentity(from Version, fresh bool) error {
 	if from.Minor > e.schema.Minor {
 		e.schema = from // the marker of a newer program is kept
 	}
-	src := &txSource{e: e}
-	tx := &Tx{src: src}
+	tx := &Tx{src: &txSource{e: e}}
 	if from != e.schema && !fresh {
 		if err := guard(func() error { return e.o.Migrate(tx, from) }); err != nil {
-			return errors.Join(fmt.Errorf("migrate %s to %s: %w", from, e.schema, err), src.close())
+			return errors.Join(fmt.Errorf("migrate %s to %s: %w", from, e.schema, err), tx.close())
 		}
 	}
-	if err := src.close(); err != nil {
+	if err := tx.close(); err != nil {
 		return err
 	}
 	return e.do(context.Background(), func(c *commit) error {

@@ -10,7 +10,9 @@ import (
 // time that has passed since. The wall clock is read again every second: if it went forward (it
 // was set after the start, or the machine slept), the clock follows, so that what waits for a
 // stored time does not wait forever. If it went back, the clock continues, so that nothing
-// stops and nothing happens twice. Timers use the wall clock itself.
+// stops and nothing happens twice. Timers use the wall clock itself. The age of completed ids is
+// counted without the steps: a wall clock that is wrong for a moment does not make a message run
+// twice. What passes while no runner is open is known from the wall clock only.
 type clock struct {
 	base    time.Time            // wall clock at Open, without a monotonic reading
 	elapsed func() time.Duration // since Open
@@ -48,6 +50,12 @@ func (c *clock) now() time.Time {
 }
 
 func (c *clock) at(d time.Duration) time.Time { return c.base.Add(d + time.Duration(c.ahead.Load())) }
+
+// steady returns the time without the steps of the wall clock since Open.
+func (c *clock) steady() time.Time { return c.base.Add(c.elapsed()) }
+
+// steady returns the time for the age of completed ids, in ms.
+func (e *engine) steady() int64 { return e.o.steady().UnixMilli() }
 
 // wall returns the time for timers, in ms.
 func (e *engine) wall() int64 { return e.o.Wall().UnixMilli() }

@@ -21,6 +21,7 @@ type commit struct {
 	// that this group has written; nil values are deletions.
 	staged map[string][]byte
 	armed  []TimerID // timers armed by this group, which scans do not see yet
+	sooner bool      // one of them is due before all others
 	// leases are written at the end, because a memtable takes consecutive keys of one table
 	// much faster than alternating tables.
 	leases  []leaseWrite
@@ -41,7 +42,7 @@ func (c *commit) begin(now int64, noSpace error) {
 	c.now, c.noSpace = now, noSpace
 	clear(c.staged)
 	c.touched = c.touched[:0]
-	c.armed = c.armed[:0]
+	c.armed, c.sooner = c.armed[:0], false
 	c.leases = c.leases[:0]
 	c.dirty = false
 }
@@ -77,11 +78,17 @@ func (c *commit) end() {
 	}
 }
 
-// wake publishes stored rows, and wakes the workers of inboxes that have something new.
+// wake publishes stored rows, and wakes the workers of inboxes that have something new, or all
+// of them if a timer is due before the one that they sleep for.
 func (c *commit) wake() {
 	c.e.ix.mu.Lock()
 	defer c.e.ix.mu.Unlock()
 	c.e.ix.outboxStored = c.e.ix.outboxNext
+	if c.sooner {
+		for _, w := range c.e.ix.owners {
+			w.poke()
+		}
+	}
 	for _, in := range c.touched {
 		in.publish()
 		if in.posted || in.freed {
@@ -213,6 +220,9 @@ func (c *commit) arm(due int64, frame []byte) TimerID {
 	ix.timerNext++
 	ix.timerCount++
 	c.dirty = true
+	if first, ok := ix.timers.next(); !ok || due < first {
+		c.sooner = true
+	}
 	ix.timers.armed(id)
 	c.armed = append(c.armed, id)
 	if h, err := checkMessage(frame); err == nil && h.to >= 0 {

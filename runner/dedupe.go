@@ -75,19 +75,19 @@ func (c *commit) isDone(worker uint64, id []byte) (bool, error) {
 	if err != nil {
 		return false, nil // a value of another program is ignored; markDone replaces it
 	}
-	return row.expires > c.now, nil
+	return row.expires > c.e.steady(), nil
 }
 
 // markDone stores a message id as completed.
 func (c *commit) markDone(worker uint64, id []byte, keep time.Duration) {
-	row := dedupeRow{completed: c.now, expires: later(c.now, keep.Milliseconds())}
+	row := dedupeRow{completed: c.now, expires: later(c.e.steady(), keep.Milliseconds())}
 	key := appendDedupeKey([]byte{byte(dedupeTable)}, worker, id)
 	c.stage(key, row.append(nil))
 	c.batch.Set(appendExpiryKey([]byte{byte(expiryTable)}, row.expires, key[1:]), nil)
 	c.e.ix.expiryHead = min(c.e.ix.expiryHead, row.expires)
 }
 
-// maxSweep bounds the dedupe rows that one tick deletes.
+// maxSweep bounds the dedupe rows that one settlement, or one round of an idle worker, deletes.
 const maxSweep = 256
 
 // sweepDedupe deletes expired ids, and returns their number.

@@ -130,7 +130,7 @@ func (c *commit) validate(t *Tx) error {
 		}
 	}
 	for _, r := range t.ranges {
-		rows, err := stateRows(c.e.back, c.staged, r.lo, r.hi, MaxRange+1)
+		rows, err := stateRows(c.e.back, c.staged, r.lo, r.hi, r.rows+1)
 		if err != nil {
 			return err
 		}
@@ -179,7 +179,7 @@ func (c *commit) applyTx(t *Tx) {
 
 // commitTx validates and applies a transaction of its own.
 func (c *commit) commitTx(t *Tx) error {
-	if err := t.usable(); err != nil {
+	if err := t.settled(); err != nil {
 		return err
 	}
 	if err := c.validate(t); err != nil {

@@ -40,6 +40,10 @@ var (
 	// open, or after its end.
 	ErrNesting = errors.New("transaction is ended or has an open child")
 
+	// ErrOver is returned when a transaction is used after its handler or function has returned.
+	// Nothing was read or written.
+	ErrOver = errors.New("the transaction is over")
+
 	// ErrSchema is returned when the stored schema marker is unreadable, or names a version
 	// that this program cannot use.
 	ErrSchema = errors.New("schema version does not fit")
@@ -49,8 +53,9 @@ var (
 	// ErrLocked is returned when another process, or another runner of this process, has the
 	// storage open.
 	ErrLocked = errors.New("the storage is in use")
-	// ErrDamaged is returned when a file of the storage does not have what was written to it.
-	// Nothing was changed; what was committed before the damaged place can be salvaged.
+	// ErrDamaged is returned when a file of the storage does not have what was written to it, or
+	// acknowledged writes are missing. Nothing was changed; what was committed before the damaged
+	// place can be salvaged, see also Options.AcceptLoss.
 	ErrDamaged = errors.New("the storage is damaged")
 	// ErrReadOnly is returned by every change of a runner that was opened with
 	// OpenReadOnly.

@@ -11,10 +11,11 @@ const (
 	LogDeadLetter   LogKind = 3 // the message went to the dead letters
 	LogWorkerError  LogKind = 4 // an error of the worker itself
 	LogOverdue      LogKind = 5 // a handler exceeded WorkerOptions.Timeout and still runs
+	LogLoss         LogKind = 6 // acknowledged writes were missing when the storage was opened
 )
 
 var logKinds = [...]string{"retryable failure", "non-retryable failure", "requeued", "dead letter", "worker error",
-	"overdue"}
+	"overdue", "loss"}
 
 func (k LogKind) String() string { return logKinds[k] }
 
@@ -32,7 +33,8 @@ type LogEvent struct {
 	// Err is the reason.
 	Err error
 	// Detail is the number of attempts for LogRequeued and LogDeadLetter (0 if the frame did
-	// not decode), the messages processed in this tick for LogWorkerError, else 0.
+	// not decode), the messages processed in this tick for LogWorkerError, the missing writes for
+	// LogLoss, else 0.
 	Detail uint64
 }
 

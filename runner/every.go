@@ -79,7 +79,8 @@ func decodeScheduled(name string, b []byte) (*scheduled, error) {
 // made of the name and the time, and At is ignored.
 //
 // A time at which the last message still waits or runs is skipped; of several times missed
-// while no runner was open, one is made up for. The outcome of a message does not affect the
+// while no runner was open, one is made up for. A wall clock that is set back by up to three
+// hours repeats no time of a cron expression. The outcome of a message does not affect the
 // schedule.
 func (r *Runner) Every(ctx context.Context, name, schedule string, m *Message) error {
 	times, err := parseSchedule(schedule)
@@ -96,13 +97,16 @@ func (r *Runner) Every(ctx context.Context, name, schedule string, m *Message) e
 	if err != nil {
 		return err
 	}
-	err = e.write(ctx, func(c *commit) error {
+	return e.do(ctx, func(c *commit) error {
 		if in := c.e.ix.inboxes[template.To]; in == nil || !in.tracked() {
 			return fmt.Errorf("schedule %q needs a queue with a name: %w", name, ErrInvalid)
 		}
 		old := c.e.ix.schedules[name]
 		if old != nil && old.spec == schedule && bytes.Equal(old.frame, frame) {
 			return nil
+		}
+		if c.noSpace != nil {
+			return c.noSpace
 		}
 		x := &scheduled{name: name, spec: schedule, frame: frame, times: times}
 		if old != nil {
@@ -112,8 +116,6 @@ func (r *Runner) Every(ctx context.Context, name, schedule string, m *Message) e
 		c.schedule(x, times.next(time.UnixMilli(c.e.wall())))
 		return nil
 	})
-	r.wakeIdle()
-	return err
 }
 
 // Every posts v at the times of a schedule, see Runner.Every.
@@ -169,6 +171,42 @@ func (c *commit) runSchedule(x *scheduled, now int64) {
 		}
 	}
 	c.schedule(x, next)
+}
+
+// checkSchedules arms schedules anew whose time is too late by the present wall clock, if that
+// has gone back: it may have been wrong when they were armed.
+func (e *engine) checkSchedules(ctx context.Context, wall int64) error {
+	if last := e.lastWall.Swap(wall); wall >= last-wallStep.Milliseconds() {
+		return nil
+	}
+	e.ix.mu.Lock()
+	n := len(e.ix.schedules)
+	e.ix.mu.Unlock()
+	if n == 0 {
+		return nil
+	}
+	return e.do(ctx, func(c *commit) error {
+		for _, x := range c.e.ix.schedules {
+			if next := x.nextAt(wall); next.UnixMilli() < x.timer.due {
+				delete(c.e.ix.scheduleOf, x.timer)
+				c.disarm(x.timer)
+				c.schedule(x, next)
+			}
+		}
+		return nil
+	})
+}
+
+// repeatedTime is how far a wall clock may be set back without a repetition of what was run in
+// that time, as in cron(8).
+const repeatedTime = 3 * time.Hour
+
+// nextAt returns the time of x that follows when the wall clock shows wall (ms).
+func (x *scheduled) nextAt(wall int64) time.Time {
+	if x.times.every == 0 && x.last > wall && x.last-wall <= repeatedTime.Milliseconds() {
+		wall = x.last
+	}
+	return x.times.next(time.UnixMilli(wall))
 }
 
 // loadSchedules reads the stored schedules.

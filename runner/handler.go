@@ -18,7 +18,8 @@ import (
 //	Discard(err)          to the dead letters
 //	anything else         again, after the policy's delay; spends budget
 //
-// A panic counts as an error. tx and d are valid until the handler returns.
+// A panic counts as an error, and so does runtime.Goexit, which t.Fatal calls. tx and d are
+// valid until the handler returns.
 type Handler func(ctx context.Context, tx *Tx, d *Delivery) error
 
 // Middleware wraps a handler: it can examine the delivery before and the error after, put
@@ -65,6 +66,7 @@ type Delivery struct {
 	took     time.Duration // duration of its handler
 	result   []byte        // see SetResult
 	frameErr error
+	exited   bool    // its handler has called runtime.Goexit
 	at       int     // index in the worker's batch
 	w        *Worker // nil unless a handler has it
 }
@@ -90,6 +92,7 @@ type Batched struct {
 	Tx *Tx
 
 	list  []Delivery // same as Deliveries, which the handler may change
+	own   *Tx        // same as Tx
 	fails []error
 	dead  []DeadLetter
 	w     *Worker

@@ -147,6 +147,9 @@ type Stats struct {
 	Commits, Ops uint64
 	// LastGroup is the number of operations in the last group.
 	LastGroup int
+	// Lost is how many acknowledged writes were missing when the storage was opened, 0 if that is
+	// unknown.
+	Lost uint64
 	// Memory is the memory that the storage uses in bytes, 0 if unknown.
 	Memory uint64
 }

@@ -37,6 +37,12 @@ type Options struct {
 	// are over. Otherwise they are valid until their deadline.
 	EndLeases bool
 
+	// AcceptLoss opens a storage in which acknowledged writes are missing, which is otherwise
+	// refused with ErrDamaged: a log was cut, or the disk has lost what it had synced. How many
+	// are missing is logged, and in Stats.Lost. What is opened is a moment of the past: the
+	// effects of what was done since are missing, and it may be done again.
+	AcceptLoss bool
+
 	// Codec encodes the payloads of Queue and Handle; default JSON.
 	Codec Codec
 	// KeepHistory is how many finished messages of each named queue are kept; default 1,000,
@@ -61,10 +67,13 @@ type Options struct {
 	// of the machine.
 	Wall func() time.Time
 
-	// elapsed is the same clock for durations, at half the cost.
+	// elapsed is the same clock for durations, at half the cost, steady without steps.
 	elapsed func() time.Duration
+	steady  func() time.Time
 	// ownClock says that Now was set.
 	ownClock bool
+	// onFail is called in a goroutine when an engine has failed.
+	onFail func(*engine)
 }
 
 // SleepFunc waits until d has passed, wake receives or ctx is done.
@@ -170,10 +179,11 @@ func (o Options) withDefaults() Options {
 	o.Policy = o.Policy.withDefaults()
 	if o.Now == nil {
 		c := newClock(o.Wall)
-		o.Now, o.elapsed, o.Wall = c.now, c.elapsed, c.wall
+		o.Now, o.elapsed, o.steady, o.Wall = c.now, c.elapsed, c.steady, c.wall
 	} else if o.elapsed == nil {
 		o.ownClock = true
 		now, start := o.Now, o.Now()
+		o.steady = now
 		o.elapsed = func() time.Duration { return now().Sub(start) }
 	}
 	if o.Wall == nil {

@@ -37,9 +37,11 @@ type window struct {
 // laneJob is a delivery for a lane. It is a copy, because a settlement may change the one in
 // the batch.
 type laneJob struct {
-	at  int
-	d   Delivery
-	ctx context.Context
+	at    int
+	d     Delivery
+	ctx   context.Context
+	start time.Duration
+	tx    *Tx
 }
 
 // laneResult is the result of a run; at is negative if it has not begun.
@@ -48,6 +50,7 @@ type laneResult struct {
 	start, end time.Duration
 	result     []byte
 	ctx        context.Context
+	tx         *Tx
 	err        error
 }
 
@@ -107,11 +110,18 @@ func (v *window) close() {
 }
 
 func (v *window) lane() error {
-	for job := range v.jobs {
+	var job laneJob
+	defer func() {
+		if job.d.exited {
+			v.results <- v.ended(&job, errExited)
+			v.lanes.Go(func() { _ = guard(v.lane) })
+		}
+	}()
+	for job = range v.jobs {
 		var res laneResult
 		err := guard(func() error { res = v.runJob(&job); return nil })
 		if err != nil {
-			res = laneResult{at: job.at, ctx: job.ctx, err: err}
+			res = laneResult{at: job.at, ctx: job.ctx, tx: job.tx, err: err}
 		}
 		v.results <- res
 	}
@@ -120,30 +130,30 @@ func (v *window) lane() error {
 
 // runJob runs a delivery on a lane.
 func (v *window) runJob(job *laneJob) laneResult {
-	if v.halt.Load() {
+	if v.halt.Load() || v.e.failed.Load() {
 		return laneResult{at: -1}
 	}
-	res := laneResult{at: job.at, start: v.w.r.o.elapsed(), ctx: job.ctx}
-	src := &txSource{e: v.e}
-	tx := &v.b.slots[job.at]
-	*tx = Tx{src: src}
+	job.start, job.tx = v.w.r.o.elapsed(), v.b.tx(job.at, &txSource{e: v.e})
 	job.d.w = v.w
-	res.err = v.w.call(job.ctx, tx, &job.d)
+	return v.ended(job, v.w.call(job.ctx, job.tx, &job.d))
+}
+
+// ended returns the result of a job whose handler has returned err.
+func (v *window) ended(job *laneJob, err error) laneResult {
 	job.d.w = nil
-	if bad := src.close(); bad != nil {
-		res.err = errors.Join(res.err, bad)
+	if bad := job.tx.close(); bad != nil {
+		err = errors.Join(err, bad)
 	}
-	if res.err == nil {
-		res.err = v.e.fits(tx, len(job.d.Frame))
+	if err == nil {
+		err = v.e.fits(job.tx, len(job.d.Frame))
 	}
-	res.result, res.end = job.d.result, v.w.r.o.elapsed()
-	return res
+	return laneResult{at: job.at, start: job.start, end: v.w.r.o.elapsed(), result: job.d.result, ctx: job.ctx, tx: job.tx, err: err}
 }
 
 // handOut gives jobs to the lanes while there is room, in the order of the batch.
 func (v *window) handOut(ctx context.Context) {
 	w, list := v.w, v.b.list
-	for v.next < len(list) && v.out < cap(v.jobs) && !v.stop && ctx.Err() == nil && !w.stopped.Load() && !w.held() {
+	for v.next < len(list) && v.out < cap(v.jobs) && !v.stop && ctx.Err() == nil && !w.stopped.Load() && !w.held() && !v.e.failed.Load() {
 		d := &list[v.next]
 		if w.repeats(d) && v.next > v.from {
 			return // whether it runs is known only when the first one is settled
@@ -157,7 +167,7 @@ func (v *window) handOut(ctx context.Context) {
 		} else {
 			attempt, _, seq := d.events()
 			w.replay(attempt, seq, d, nil)
-			v.jobs <- laneJob{v.next, *d, w.run.ctx}
+			v.jobs <- laneJob{at: v.next, d: *d, ctx: w.run.ctx}
 			v.out++
 		}
 		v.next++
@@ -185,7 +195,7 @@ func (v *window) take(res laneResult) {
 	}
 	// A failure keeps its transaction, which must be validated: it may have read a state that
 	// was never committed.
-	v.b.outs[res.at], v.b.txs[res.at], v.ready[res.at] = out, &v.b.slots[res.at], true
+	v.b.outs[res.at], v.b.txs[res.at], v.ready[res.at] = out, res.tx, true
 }
 
 // advance moves done over finished deliveries, up to the first that stays in place.

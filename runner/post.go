@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
@@ -123,8 +124,8 @@ func (r *Runner) postOwn(ctx context.Context, e *engine, m *Message) (Row, error
 	if err != nil {
 		return Row{}, err
 	}
-	err = e.write(ctx, func(c *commit) error {
-		err := c.refuseQueued(m)
+	err = e.do(ctx, func(c *commit) error {
+		err := cmp.Or(c.refuseQueued(m), c.noSpace)
 		if err == nil {
 			row.Seq = c.post(m.To, m.Flags.band(), frame)
 		}

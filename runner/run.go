@@ -14,6 +14,11 @@ func (w *Worker) runEach(ctx context.Context, e *engine, ahead bool, l limits) (
 	b.growOuts()
 	from, end := b.pos, w.r.o.elapsed()
 	due := end + settleEvery
+	defer func() {
+		if w.exitedAt > 0 {
+			w.settleExited(ctx, e, from, l)
+		}
+	}()
 	i := from
 	for ; ; i++ {
 		for i < len(b.list) && !w.runs(b.list[i].Row.Seq, b.list[i].Row.Seq) {
@@ -21,6 +26,9 @@ func (w *Worker) runEach(ctx context.Context, e *engine, ahead bool, l limits) (
 		}
 		if i == len(b.list) {
 			break
+		}
+		if e.failed.Load() {
+			return n, ran, e.failure()
 		}
 		d := &b.list[i]
 		if w.repeats(d) && i > from {
@@ -67,6 +75,16 @@ func (b *batch) growOuts() {
 	if len(b.slots) < len(b.list) {
 		b.slots = make([]Tx, len(b.list))
 	}
+}
+
+// tx returns a transaction for delivery i. None is used twice: a handler may have kept it.
+func (b *batch) tx(i int, src *txSource) *Tx {
+	tx := &b.slots[i]
+	if tx.src != nil {
+		tx = new(Tx)
+	}
+	tx.src = src
+	return tx
 }
 
 // planned adds to an outcome when the message is delivered again, and for an ordered worker
@@ -124,7 +142,7 @@ func (w *Worker) seenBefore(e *engine, d *Delivery) bool {
 		return false
 	}
 	row, err := decodeDedupe(value)
-	return err == nil && row.expires > e.now()
+	return err == nil && row.expires > e.steady()
 }
 
 // repeats reports whether d has the flag Dedupe and the id of a delivery that has run since the
@@ -170,16 +188,46 @@ func (w *Worker) runOne(e *engine, d *Delivery, start time.Duration) (outcome, *
 	if out, away := w.turnAway(e, d); away {
 		return out, nil, start
 	}
-	attempt, result, seq := d.events()
+	attempt, _, seq := d.events()
 	w.replay(attempt, seq, d, nil)
 	w.waited(d, start)
 	w.src = txSource{e: e, before: w.before}
-	tx := &w.cur.slots[d.at]
-	*tx = Tx{src: &w.src}
+	tx := w.cur.tx(d.at, &w.src)
 	d.w = w
-	err := w.call(w.run.ctx, tx, d)
+	defer func() {
+		if d.exited {
+			d.exited = false
+			out, tx, _ := w.ended(e, d, tx, start, errExited)
+			w.cur.outs[d.at], w.cur.txs[d.at] = w.planned(d, out), tx
+			w.exitedAt = d.at + 1
+		}
+	}()
+	return w.ended(e, d, tx, start, w.call(w.run.ctx, tx, d))
+}
+
+// errExited is the error of a handler that ends its goroutine. The worker settles what the
+// goroutine has run in deferred calls, and continues in another one.
+var errExited = errors.New("the handler called runtime.Goexit")
+
+// settleExited settles the deliveries from place from on up to the one whose handler has exited.
+// If that was one that ran again after a conflict, those after it that were to run again are
+// released.
+func (w *Worker) settleExited(ctx context.Context, e *engine, from int, l limits) {
+	b, at, to := w.cur, w.exitedAt, max(w.exitedAt, w.rerunTo)
+	w.exitedAt, w.rerunTo = 0, 0
+	for i := at; i < to; i++ {
+		if b.outs[i].verdict == verdictAgain {
+			b.outs[i], b.txs[i] = outcome{verdict: verdictFree}, nil
+		}
+	}
+	_, _ = w.settleRun(ctx, e, from, to, false, l, nil) // an error occurs again in the next round
+}
+
+// ended returns the outcome of d, whose handler has returned err, and when it ended.
+func (w *Worker) ended(e *engine, d *Delivery, tx *Tx, start time.Duration, err error) (outcome, *Tx, time.Duration) {
+	_, result, seq := d.events()
 	d.w = nil
-	if bad := w.src.close(); bad != nil {
+	if bad := tx.close(); bad != nil {
 		err = errors.Join(err, bad)
 	}
 	if err == nil {
@@ -210,14 +258,19 @@ func (w *Worker) runOne(e *engine, d *Delivery, start time.Duration) (outcome, *
 	return out, tx, end
 }
 
+// call runs the handler. It sets d.exited if the handler ends the goroutine.
 func (w *Worker) call(ctx context.Context, tx *Tx, d *Delivery) (err error) {
+	returned := false
+	defer func() { d.exited = !returned && err == nil }()
 	defer recoverInto(&err)
 	if w.o.Timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = w.limit(ctx, d)
 		defer cancel()
 	}
-	return w.o.Handler(ctx, tx, d)
+	err = w.o.Handler(ctx, tx, d)
+	returned = true
+	return err
 }
 
 // limit returns the context for one run of a handler, which ends after WorkerOptions.Timeout;
@@ -328,7 +381,9 @@ func (w *Worker) settleRun(ctx context.Context, e *engine, from, to int, ahead b
 		if shared != nil {
 			return n, fmt.Errorf("%w: %w", errConflictInBatch, w.settle.results[0].err)
 		}
+		w.rerunTo = to
 		to = w.rerun(ctx, e, from, to, try)
+		w.rerunTo = 0
 	}
 	w.cur.pos = to
 	if w.holding.Load() && to > from {
@@ -356,6 +411,9 @@ func (w *Worker) rerun(ctx context.Context, e *engine, from, to, try int) int {
 		b := w.cur
 		if b.outs[i].verdict != verdictAgain {
 			continue
+		}
+		if e.failed.Load() {
+			return i // the settlement returns the failure
 		}
 		if seq := b.list[i].Row.Seq; !w.runs(seq, seq) && w.o.Ordered && i > from {
 			return i // the settlement finds the lost row

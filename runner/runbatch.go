@@ -83,11 +83,14 @@ func (w *Worker) strays(e *engine, b *batch) int {
 func (w *Worker) batchOnce(ctx context.Context, e *engine, from, to int, ahead bool, l limits) (n, used int,
 	err error) {
 	list := w.cur.list[from:to]
-	src := &txSource{e: e}
-	b := &Batched{Deliveries: list, Tx: &Tx{src: src}, list: list, fails: make([]error, len(list)), w: w}
+	tx := &Tx{src: &txSource{e: e}}
+	b := &Batched{Deliveries: list, Tx: tx, own: tx, list: list, fails: make([]error, len(list)), w: w}
 	if !w.runs(list[0].Row.Seq, list[len(list)-1].Row.Seq) {
 		w.recheck(e, from)
 		return 0, 1, nil
+	}
+	if e.failed.Load() {
+		return 0, 1, e.failure()
 	}
 	start := w.r.o.Now()
 	begun := w.r.o.elapsed()
@@ -98,10 +101,24 @@ func (w *Worker) batchOnce(ctx context.Context, e *engine, from, to int, ahead b
 		b.dedupe = b.dedupe || list[i].Flags&Dedupe != 0
 	}
 	run, cancel := w.limit(w.run.ctx, &list[0])
+	returned := false
+	defer func() {
+		if !returned {
+			cancel()
+			_, _, _ = w.batchEnded(ctx, e, from, to, false, l, b, start, errExited)
+		}
+	}()
 	err = guard(func() error { return w.o.Batch(run, b) })
+	returned = true
 	cancel()
+	return w.batchEnded(ctx, e, from, to, ahead, l, b, start, err)
+}
+
+// batchEnded settles deliveries from..to, whose handler has returned err.
+func (w *Worker) batchEnded(ctx context.Context, e *engine, from, to int, ahead bool, l limits, b *Batched, start time.Time, err error) (n, used int, _ error) {
+	list, tx := w.cur.list[from:to], b.own
 	b.ended.Store(true)
-	if err = errors.Join(err, src.close()); err == nil {
+	if err = errors.Join(err, tx.close()); err == nil {
 		frames := 0
 		for i := range list {
 			frames += len(list[i].Frame)

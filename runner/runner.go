@@ -61,13 +61,37 @@ func Open(s Storage, o Options) (*Runner, error) {
 		return nil, err
 	}
 	r.eng.Store(e)
+	r.tellLoss(e)
 	return r, nil
+}
+
+// tellLoss logs how much was missing when e was opened.
+func (r *Runner) tellLoss(e *engine) {
+	if log := r.sinks.Load().Log; log != nil {
+		if n, _ := e.lost(); n > 0 {
+			log(LogEvent{Kind: LogLoss, Err: errors.New(lossText(n)), Detail: n})
+		}
+	}
 }
 
 func newRunner(s Storage, o Options) *Runner {
 	r := &Runner{o: o.withDefaults(), storage: s, keeper: make(chan struct{}, 1), closing: make(chan struct{})}
+	r.o.onFail = r.abort
 	r.SetSinks(o.Sinks)
 	return r
+}
+
+// abort ends the contexts of all running handlers when e has failed: nothing that they do
+// counts any more.
+func (r *Runner) abort(e *engine) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.engine() != e {
+		return
+	}
+	for _, w := range r.workers {
+		w.cancelRun(e.failure())
+	}
 }
 
 // SetSinks replaces Options.Sinks from now on.
@@ -188,6 +212,7 @@ func (r *Runner) replace(between func() error) error {
 	r.eng.Store(e)
 	close(old.replaced)
 	r.mu.Unlock()
+	r.tellLoss(e)
 	r.wakeIdle()
 	return cause
 }
@@ -252,8 +277,7 @@ func (r *Runner) isQuiet() bool {
 	return r.quiet
 }
 
-// wakeIdle makes every sleeping worker check for work, because a timer may be due earlier than
-// before.
+// wakeIdle makes every sleeping worker check for work.
 func (r *Runner) wakeIdle() {
 	for _, w := range r.allWorkers() {
 		w.poke()
@@ -296,6 +320,7 @@ func (r *Runner) Stats() Stats {
 		s.Memory = w.Memory()
 		e.exit()
 	}
+	s.Lost, _ = e.lost()
 	now := e.now()
 	e.ix.mu.Lock()
 	defer e.ix.mu.Unlock()

@@ -56,6 +56,9 @@ func (o *settleOp) apply(c *commit) {
 			in.leaseHead = min(o.next.low, in.lowest())
 		}
 	}
+	if now := c.e.steady(); c.e.ix.expiryHead <= now {
+		_, _ = c.sweep(now) // an error occurs again when the worker is idle
+	}
 }
 
 // errDuplicate is the result of a batch of which another worker has completed a part: the

@@ -174,3 +174,45 @@ func TestHandlersWithoutSpace(t *testing.T) {
 		})
 	}
 }
+
+// TestStartOnAFullDisk: what changes nothing needs no space: a program that declares the same
+// schedules at every start, and posts what waits already, starts on a full disk.
+func TestStartOnAFullDisk(t *testing.T) {
+	s := runnertest.NewFaulty(memstore.New())
+	for _, full := range []bool{false, true} {
+		if full {
+			s.SetFree(1)
+		}
+		r, err := runner.Open(s, runner.Options{Create: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		q, err := runner.NewQueue[int](r, "q")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := q.Every(t.Context(), "report", "0 8 * * *", 1); err != nil {
+			t.Errorf("full %t: the same schedule: %v", full, err)
+		}
+		want, exists := error(nil), error(nil)
+		if full {
+			want, exists = runner.ErrNoSpace, runner.ErrExists
+		}
+		for _, opts := range [][]runner.PostOption{{runner.Unique("now")}, {runner.Unique("later"), runner.After(time.Hour)}} {
+			if _, err := q.Post(t.Context(), 1, opts...); !errors.Is(err, exists) {
+				t.Errorf("full %t: a job that waits: got %v, want %v", full, err, exists)
+			}
+		}
+		if _, err := q.Post(t.Context(), 1); !errors.Is(err, want) {
+			t.Errorf("full %t: a new job: got %v, want %v", full, err, want)
+		}
+		if full {
+			if err := q.Every(t.Context(), "report", "0 9 * * *", 1); !errors.Is(err, want) {
+				t.Errorf("another schedule: got %v, want %v", err, want)
+			}
+		}
+		if err := r.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

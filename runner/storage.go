@@ -50,6 +50,13 @@ type Weighed interface {
 	Memory() uint64
 }
 
+// Lossy is a Backend that notices when its storage has lost something.
+type Lossy interface {
+	// Lost returns how many acknowledged writes were missing when the backend was opened, and
+	// whether they should have survived whatever happened.
+	Lost() (writes uint64, durable bool)
+}
+
 // Patient is a Backend whose commits may wait for space on a full disk.
 type Patient interface {
 	// Hurry says that Close follows: waiting commits fail soon, and the backend with them. A

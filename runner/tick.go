@@ -68,6 +68,9 @@ func (w *Worker) rounds(ctx context.Context, ahead bool, l limits) (n, ran int, 
 		return 0, 0, err
 	}
 	defer e.exit()
+	if err := e.failure(); err != nil {
+		return 0, 0, err
+	}
 	defer e.recover(&err) // panics of handlers are outcomes and do not arrive here
 	if w.current != e {
 		// The runner was reopened: the leases belong to the previous engine.
@@ -78,7 +81,7 @@ func (w *Worker) rounds(ctx context.Context, ahead bool, l limits) (n, ran int, 
 		w.nxt.reset()
 	}
 	now := e.now()
-	if err := w.chores(ctx, e, now); err != nil {
+	if err := w.chores(ctx, e); err != nil {
 		return 0, 0, err
 	}
 	if w.held() {
@@ -97,7 +100,8 @@ func (w *Worker) rounds(ctx context.Context, ahead bool, l limits) (n, ran int, 
 		}
 	}
 	if len(w.cur.rest()) == 0 {
-		return 0, 0, nil
+		_, err := e.sweepDedupe(ctx, e.steady())
+		return 0, 0, err
 	}
 	w.holding.Store(false)
 	clear(w.before)
@@ -110,12 +114,13 @@ func (w *Worker) rounds(ctx context.Context, ahead bool, l limits) (n, ran int, 
 	return w.runEach(ctx, e, ahead, l)
 }
 
-// chores does the work that any worker does for all: due timers, expired dedupe rows.
-func (w *Worker) chores(ctx context.Context, e *engine, now int64) error {
-	if _, err := e.fireDue(ctx, e.wall()); err != nil {
+// chores does the work that any worker does for all before it claims: due timers.
+func (w *Worker) chores(ctx context.Context, e *engine) error {
+	wall := e.wall()
+	if err := e.checkSchedules(ctx, wall); err != nil {
 		return err
 	}
-	_, err := e.sweepDedupe(ctx, now)
+	_, err := e.fireDue(ctx, wall)
 	return err
 }
 

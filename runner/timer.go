@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -177,16 +178,13 @@ func (r *Runner) Arm(ctx context.Context, due time.Time, m *Message) (TimerID, e
 		return TimerID{}, err
 	}
 	var id TimerID
-	err = e.write(ctx, func(c *commit) error {
-		if err := c.refuseQueued(m); err != nil {
+	err = e.do(ctx, func(c *commit) error {
+		if err := cmp.Or(c.refuseQueued(m), c.noSpace); err != nil {
 			return err
 		}
 		id = c.arm(due.UnixMilli(), frame)
 		return nil
 	})
-	if err == nil {
-		r.wakeIdle()
-	}
 	return id, err
 }
 

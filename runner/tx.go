@@ -8,16 +8,19 @@ import (
 	"hash"
 	"slices"
 	"strings"
+	"sync/atomic"
 )
 
 // Tx is a transaction over the application's state, with its effects. It reads a stable
 // snapshot and collects writes in memory; the commit validates that everything it has read is
-// unchanged, then applies all of it. A Tx belongs to one goroutine.
+// unchanged, then applies all of it. A Tx belongs to one goroutine, and can be used until its
+// handler or function returns.
 type Tx struct {
 	src    *txSource
 	parent *Tx
 	child  *Tx
 	ended  bool
+	over   atomic.Bool // see ErrOver; of the outermost one
 
 	reads   map[string]txRead
 	ranges  []txRange
@@ -42,6 +45,7 @@ type txRead struct {
 
 type txRange struct {
 	lo, hi []byte
+	rows   int
 	sum    [sha256.Size]byte
 }
 
@@ -75,6 +79,16 @@ const (
 )
 
 func (t *Tx) usable() error {
+	for up := t; up != nil; up = up.parent {
+		if up.over.Load() {
+			return ErrOver
+		}
+	}
+	return t.settled()
+}
+
+// settled returns an error if t has ended or has an open child.
+func (t *Tx) settled() error {
 	if t.ended || t.child != nil {
 		return ErrNesting
 	}
@@ -151,6 +165,12 @@ func (s *txSource) get(k string) ([]byte, bool, error) {
 	return s.snapshot().Get(nil, []byte(k))
 }
 
+// close ends the use of t, whose handler or function has returned.
+func (t *Tx) close() error {
+	t.over.Store(true)
+	return t.src.close()
+}
+
 func (s *txSource) close() error {
 	if s.view == nil {
 		return nil
@@ -198,8 +218,9 @@ func (t *Tx) stage(k, value []byte) {
 }
 
 // Range visits the keys of [lo, hi) in ascending order until visit returns false; an empty hi
-// means the end. The commit validates that all rows of the range are unchanged and that none
-// was added. It returns ErrTooLarge above MaxRange rows.
+// means the end. The commit validates that what was visited is unchanged and that nothing was
+// added in between: up to the last key if visit has returned false, else up to hi. It returns
+// ErrTooLarge when it has visited MaxRange rows and there are more.
 func (t *Tx) Range(lo, hi []byte, visit func(key, value []byte) bool) error {
 	if err := t.usable(); err != nil {
 		return err
@@ -208,24 +229,59 @@ func (t *Tx) Range(lo, hi []byte, visit func(key, value []byte) bool) error {
 	if len(hi) > 0 {
 		to = tableKey(nil, appState, hi)
 	}
-	rows, err := stateRows(t.src.snapshot(), t.src.before, from, to, MaxRange+1)
-	if err != nil {
-		return err
-	}
-	if len(rows) > MaxRange {
-		return fmt.Errorf("range of more than %d rows: %w", MaxRange, ErrTooLarge)
-	}
-	t.ranges = append(t.ranges, txRange{from, to, sumRows(rows)})
-	for _, w := range t.overlay(rows, from, to) {
-		if !visit(w.key[1:], w.value) {
-			break
+	staged := t.staged(from, to)
+	read, sum := txRange{lo: from, hi: from}, sha256.New()
+	defer func() { // also if visit panics
+		sum.Sum(read.sum[:0])
+		t.ranges = append(t.ranges, read)
+	}()
+	for visited := 0; ; {
+		page, err := stateRows(t.src.snapshot(), t.src.before, from, to, rangePage)
+		if err != nil {
+			return err
 		}
+		end, more := to, len(page) == rangePage
+		if more {
+			end = after(page[rangePage-1].key)
+		}
+		rest := page
+		for _, w := range mergeRows(page, between(staged, from, end)) {
+			if visited == MaxRange {
+				return fmt.Errorf("range of more than %d rows: %w", MaxRange, ErrTooLarge)
+			}
+			rest = read.extend(after(w.key), rest, sum)
+			if visited++; !visit(w.key[1:], w.value) {
+				return nil
+			}
+		}
+		read.extend(end, rest, sum)
+		if !more {
+			return nil
+		}
+		from = end
 	}
-	return nil
 }
 
-// overlay applies the staged writes of the transaction and its enclosing ones to rows.
-func (t *Tx) overlay(rows []txWrite, lo, hi []byte) []txWrite {
+// after returns the least key that is greater.
+func after(key []byte) []byte { return append(slices.Clip(key), 0) }
+
+// extend moves the end of the range, adds the rows below it to its sum, and returns the others.
+func (r *txRange) extend(hi []byte, rows []txWrite, sum hash.Hash) []txWrite {
+	r.hi = hi
+	for len(rows) > 0 && bytes.Compare(rows[0].key, hi) < 0 {
+		hashRow(sum, rows[0])
+		rows = rows[1:]
+		r.rows++
+	}
+	return rows
+}
+
+// rangePage is how many rows Range reads at a time.
+const rangePage = 64
+
+// staged returns the writes of the transaction and its enclosing ones to [lo, hi); nil values
+// are deletions.
+func (t *Tx) staged(lo, hi []byte) map[string][]byte {
 	var nest []*Tx
 	for up := t; up != nil; up = up.parent {
 		nest = append(nest, up)
@@ -238,7 +294,18 @@ func (t *Tx) overlay(rows []txWrite, lo, hi []byte) []txWrite {
 			}
 		}
 	}
-	return mergeRows(rows, staged)
+	return staged
+}
+
+// between returns the writes of staged to [lo, hi).
+func between(staged map[string][]byte, lo, hi []byte) map[string][]byte {
+	part := map[string][]byte{}
+	for k, v := range staged {
+		if k >= string(lo) && k < string(hi) {
+			part[k] = v
+		}
+	}
+	return part
 }
 
 // mergeRows applies staged writes to sorted rows; nil values are deletions.
@@ -261,36 +328,49 @@ func mergeRows(rows []txWrite, staged map[string][]byte) []txWrite {
 	return out
 }
 
-// stateRows reads the application's rows of [lo, hi), at most limit, and applies staged writes.
+// stateRows reads the application's first rows of [lo, hi), at most limit, with staged writes
+// applied. If it returns limit rows, there may be more.
 func stateRows(v Reader, staged map[string][]byte, lo, hi []byte, limit int) ([]txWrite, error) {
 	var rows []txWrite
 	ours := tableKey(nil, appState, []byte(reservedPrefix))
+	within := between(staged, lo, hi)
+	kept := 0
 	err := v.Scan(lo, hi, func(k, value []byte) bool {
-		if !bytes.HasPrefix(k, ours) {
-			rows = append(rows, txWrite{bytes.Clone(k), append([]byte{}, value...)})
+		if bytes.HasPrefix(k, ours) {
+			return true
 		}
-		return len(rows) < limit
+		rows = append(rows, txWrite{bytes.Clone(k), append([]byte{}, value...)})
+		if _, changed := within[string(k)]; !changed {
+			kept++
+		}
+		return kept < limit
 	})
 	if err != nil {
 		return nil, fmt.Errorf("read range: %w", err)
 	}
-	within := map[string][]byte{}
-	for k, val := range staged {
-		if k >= string(lo) && k < string(hi) && table(k[0]) == appState {
-			within[k] = val
+	if kept == limit {
+		for k := range within {
+			if k > string(rows[len(rows)-1].key) {
+				delete(within, k) // there may be rows before it that were not read
+			}
 		}
 	}
-	return mergeRows(rows, within), nil
+	rows = mergeRows(rows, within)
+	return rows[:min(len(rows), limit)], nil
 }
 
 func sumRows(rows []txWrite) (sum [sha256.Size]byte) {
 	h := sha256.New()
 	for _, r := range rows {
-		hashPart(h, r.key)
-		hashPart(h, r.value)
+		hashRow(h, r)
 	}
 	h.Sum(sum[:0])
 	return sum
+}
+
+func hashRow(h hash.Hash, r txWrite) {
+	hashPart(h, r.key)
+	hashPart(h, r.value)
 }
 
 func hashPart(h hash.Hash, b []byte) {

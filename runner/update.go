@@ -81,15 +81,8 @@ func (r *Runner) Update(ctx context.Context, p AttemptPolicy, f func(tx *Tx) err
 
 func (r *Runner) updateOnce(ctx context.Context, f func(tx *Tx) error) error {
 	e := r.engine()
-	if err := e.enter(); err != nil {
-		return err
-	}
-	src := &txSource{e: e}
-	tx := &Tx{src: src}
-	err := guard(func() error { return f(tx) })
-	err = errors.Join(err, src.close())
-	e.exit()
-	if err != nil {
+	tx := &Tx{src: &txSource{e: e}}
+	if err := e.prepare(tx, f); err != nil {
 		return err
 	}
 	return e.do(ctx, func(c *commit) error {
@@ -100,14 +93,27 @@ func (r *Runner) updateOnce(ctx context.Context, f func(tx *Tx) error) error {
 	})
 }
 
+// prepare runs f, which may end the goroutine.
+func (e *engine) prepare(tx *Tx, f func(tx *Tx) error) (err error) {
+	if err := e.enter(); err != nil {
+		return err
+	}
+	defer e.exit()
+	if err := e.failure(); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, tx.close()) }()
+	return guard(func() error { return f(tx) })
+}
+
 // View runs f on a snapshot of the application's state.
-func (r *Runner) View(f func(get func(key []byte) ([]byte, error)) error) error {
+func (r *Runner) View(f func(get func(key []byte) ([]byte, error)) error) (err error) {
 	e := r.engine()
 	if err := e.enter(); err != nil {
 		return err
 	}
 	defer e.exit()
-	src := &txSource{e: e}
-	tx := &Tx{src: src}
-	return errors.Join(f(tx.Get), src.close())
+	tx := &Tx{src: &txSource{e: e}}
+	defer func() { err = errors.Join(err, tx.close()) }()
+	return f(tx.Get)
 }

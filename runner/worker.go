@@ -109,6 +109,9 @@ type runState struct {
 	bands    []band
 	key, buf []byte
 	frame    []byte // copy for Sinks.Replay
+	// exitedAt is one more than the place of a delivery whose handler has exited, 0 if none has;
+	// rerunTo is the end of the deliveries of which some run again, 0 outside of rerun.
+	exitedAt, rerunTo int
 }
 
 // NewWorker adds a worker to the runner. It returns ErrBusy if the inbox has a worker and one

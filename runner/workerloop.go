@@ -90,23 +90,40 @@ func (w *Worker) awaitGrace(joined <-chan struct{}) {
 }
 
 func (w *Worker) loop(ctx context.Context, joined chan struct{}) {
-	defer func() {
-		w.mu.Lock()
-		w.cancel()
-		w.cancel = nil
-		w.mu.Unlock()
-		close(joined)
-	}()
-	defer w.activate(-1)
 	w.tick.Lock()
 	w.beginRun(context.WithoutCancel(ctx))
 	w.tick.Unlock()
-	defer w.endRun()
-	defer context.AfterFunc(ctx, func() { _ = guard(func() error { w.awaitGrace(joined); return nil }) })()
+	stop := context.AfterFunc(ctx, func() { _ = guard(func() error { w.awaitGrace(joined); return nil }) })
+	w.turns(ctx, func() {
+		defer func() {
+			w.mu.Lock()
+			w.cancel()
+			w.cancel = nil
+			w.mu.Unlock()
+			close(joined)
+		}()
+		defer w.activate(-1)
+		defer w.endRun()
+		defer stop()
+		defer w.r.engine().recover(new(error))
+		w.giveBack()
+	})
+}
+
+// turns does rounds until the worker ends, and then calls end. If a handler ends the goroutine,
+// another one continues.
+func (w *Worker) turns(ctx context.Context, end func()) {
+	returned := false
+	defer func() {
+		if returned {
+			end()
+		} else {
+			go w.turns(ctx, end)
+		}
+	}()
 	for ctx.Err() == nil && w.turn(ctx) {
 	}
-	defer w.r.engine().recover(new(error))
-	w.giveBack()
+	returned = true
 }
 
 // turn does one round, and sleeps if there is nothing to do. It reports whether the worker

@@ -40,6 +40,10 @@ then puts the new directory in the place of the damaged one.`,
 				return err
 			case f.json:
 				return printJSON(cmd.OutOrStdout(), loss)
+			case loss.Missing > 0:
+				_, err = fmt.Fprintf(cmd.OutOrStdout(), "the log in %s ends too early: %d acknowledged writes are lost, the others are in %s\n"+
+					"To go on with it: wamble runner restore --dir %s --overwrite %s\n", dir, loss.Missing, args[0], dir, args[0])
+				return err
 			case loss.Log == "":
 				_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s is not damaged; %s is a copy\n", dir, args[0])
 				return err

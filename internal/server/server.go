@@ -236,7 +236,10 @@ func (s *Server) openJournal() error {
 // journalOptions returns the options of the journal. Schema, space and durability follow
 // the configuration.
 func (s *Server) journalOptions() runner.Options {
-	o := runner.Options{Schema: JournalSchema, Create: true, MinFree: int64(s.o.Config.Server.DiskReserve) << 20}
+	o := runner.Options{
+		Schema: JournalSchema, Create: true, MinFree: int64(s.o.Config.Server.DiskReserve) << 20,
+		AcceptLoss: true, // the server tells it, and refuses a journal that ends before the database
+	}
 	if o.MinFree == 0 {
 		o.MinFree = -1
 	}

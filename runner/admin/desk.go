@@ -156,13 +156,15 @@ func (d *Desk) refused(verb string, a Args) error {
 
 // Stats is the result of "stats".
 type Stats struct {
-	State       string  `json:"state"`
-	Journal     string  `json:"journal"`
-	Starts      uint32  `json:"starts"`
-	Timers      uint64  `json:"timers"`
-	Outbox      uint64  `json:"outbox"`
-	DeadLetters uint64  `json:"dead_letters"`
-	Queues      []Queue `json:"queues"`
+	State       string `json:"state"`
+	Journal     string `json:"journal"`
+	Starts      uint32 `json:"starts"`
+	Timers      uint64 `json:"timers"`
+	Outbox      uint64 `json:"outbox"`
+	DeadLetters uint64 `json:"dead_letters"`
+	// Lost is how many acknowledged writes were missing when the storage was opened.
+	Lost   uint64  `json:"lost,omitempty"`
+	Queues []Queue `json:"queues"`
 	// Schedules are the schedules, see runner.Every.
 	Schedules []Schedule `json:"schedules"`
 }
@@ -199,7 +201,7 @@ func (d *Desk) stats() Stats {
 	s, metrics := d.r.Stats(), d.r.Metrics()
 	v := Stats{
 		State: s.State.String(), Journal: s.Journal.String(), Starts: s.Epoch, Timers: s.Timers,
-		Outbox: s.Outbox, DeadLetters: s.DeadLetters, Queues: []Queue{}, Schedules: []Schedule{},
+		Outbox: s.Outbox, DeadLetters: s.DeadLetters, Lost: s.Lost, Queues: []Queue{}, Schedules: []Schedule{},
 	}
 	for _, x := range d.r.Schedules() {
 		v.Schedules = append(v.Schedules, Schedule{x.Name, x.Queue, x.Schedule, x.Next, x.Last, x.Skipped})

@@ -13,9 +13,10 @@ import (
 )
 
 // The mark is a small file with the last acknowledged write, as one of Pebble's sequence
-// numbers: to Pebble, a truncated log looks like one whose end was never synced. It is written
-// after the commit, so that it never names a write that is not durable, and rarely and without
-// a sync: it costs a commit nothing, and may be too low after a power loss.
+// numbers: to Pebble, a log that is truncated, or damaged near its end, looks like one whose end
+// was never synced. The mark is written after the commit, before its acknowledgement, so that it
+// never names a write that is not durable, and without a sync: after a power loss it may be too
+// low. Without Fsync it is written rarely, and so may be too low by markEvery.
 //
 //	sequence number 8, CRC-32C 4 of it, in little endian
 const (
@@ -25,6 +26,8 @@ const (
 )
 
 type mark struct {
+	each bool       // it is written with every commit
+	lost uint64     // number of writes that were missing at the open
 	mu   sync.Mutex // guards file and told
 	file vfs.File   // nil if it could not be opened
 	told uint64
@@ -33,11 +36,11 @@ type mark struct {
 	at  time.Time
 }
 
-// openMark compares the mark with Pebble's content, and returns how many writes are missing.
-// From then on the mark is written again.
-func (s *Storage) openMark(b *backend) (lost uint64, err error) {
+// openMark compares the mark with Pebble's content, and counts the writes that are missing. From
+// the next commit on the mark is written again.
+func (s *Storage) openMark(b *backend) error {
 	var next uint64
-	err = b.await(func() error { // a Pebble that fails may never answer
+	err := b.await(func() error { // a Pebble that fails may never answer
 		probe := b.db.NewBatch()
 		defer func() { _ = probe.Close() }()
 		err := errors.Join(probe.LogData([]byte{0}, nil), probe.Commit(pebble.NoSync))
@@ -45,13 +48,15 @@ func (s *Storage) openMark(b *backend) (lost uint64, err error) {
 		return err
 	})
 	if err != nil {
-		return 0, err
+		return err
 	}
 	if was := s.readMark(); was >= next {
-		lost = was - next + 1
+		b.mark.lost = was - next + 1
 	}
+	s.lost.Store(b.mark.lost)
+	b.mark.each = s.durability == Fsync
 	b.mark.file, _ = s.fs.OpenReadWrite(s.fs.PathJoin(s.dir, markFile), vfs.WriteCategoryUnspecified)
-	return lost, nil
+	return nil
 }
 
 // readMark returns the last acknowledged sequence number, 0 if it is unknown.
@@ -69,10 +74,12 @@ func (s *Storage) readMark() uint64 {
 	return binary.LittleEndian.Uint64(text)
 }
 
-// note records a commit, and writes the mark every markEvery.
+// note records a commit, and writes the mark, every markEvery without Fsync.
 func (b *backend) note(last uint64) {
 	b.mark.seq = last
-	if now := time.Now(); now.Sub(b.mark.at) >= markEvery {
+	if b.mark.each {
+		b.tellMark(last)
+	} else if now := time.Now(); now.Sub(b.mark.at) >= markEvery {
 		b.mark.at = now
 		b.tellMark(last)
 	}
@@ -108,3 +115,6 @@ func (b *backend) closeMark() {
 // Lost returns how many acknowledged writes were missing at the last open, because a log was
 // truncated. It is also 0 if that is unknown.
 func (s *Storage) Lost() uint64 { return s.lost.Load() }
+
+// Lost implements runner.Lossy.
+func (b *backend) Lost() (writes uint64, durable bool) { return b.mark.lost, b.mark.each }

@@ -20,6 +20,9 @@ type Loss struct {
 	At, Size int64
 	// Later are the logs after it, which are lost too.
 	Later []string
+	// Missing is how many acknowledged writes are not in the logs, if no log was damaged: the
+	// end of one was cut off.
+	Missing uint64
 }
 
 // Salvage copies what can be read into the directory to, which must not exist. The old
@@ -40,6 +43,9 @@ func (s *Storage) Salvage(to string) (Loss, error) {
 	}
 	copied := at(s.fs, to, Options{Durability: s.durability})
 	err = copied.try()
+	if missing := copied.Lost(); err == nil && missing > 0 {
+		return Loss{Missing: missing}, errors.Join(s.fs.Remove(s.fs.PathJoin(to, markFile)), syncDir(s.fs, to))
+	}
 	if err == nil || !errors.Is(err, runner.ErrDamaged) {
 		return Loss{}, err
 	}

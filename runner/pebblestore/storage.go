@@ -77,9 +77,7 @@ func (s *Storage) Open(onFail func(error)) (runner.Backend, error) {
 		err = s.endBridge(b)
 	}
 	if err == nil {
-		var lost uint64
-		lost, err = s.openMark(b)
-		s.lost.Store(lost)
+		err = s.openMark(b)
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open %s: %w", s.dir, err), b.Close())

@@ -30,6 +30,7 @@ var wholes = []whole{
 	{"timer_lag_seconds", "How long the earliest timer has been due.", gauge, func(s *runner.Stats) float64 { return s.TimerLag.Seconds() }},
 	{"outbox", "Messages that wait to leave.", gauge, func(s *runner.Stats) float64 { return float64(s.Outbox) }},
 	{"outbox_age_seconds", "Age of the oldest of them.", gauge, func(s *runner.Stats) float64 { return s.OutboxLag.Seconds() }},
+	{"lost_writes", "Acknowledged writes that were missing when the storage was opened.", gauge, func(s *runner.Stats) float64 { return float64(s.Lost) }},
 	{"memory_bytes", "What the storage holds in memory: it grows with what is committed, up to a bound.", gauge, func(s *runner.Stats) float64 { return float64(s.Memory) }},
 	{"commits_total", "Group commits.", counter, func(s *runner.Stats) float64 { return float64(s.Commits) }},
 	{"operations_total", "Operations in group commits.", counter, func(s *runner.Stats) float64 { return float64(s.Ops) }},
