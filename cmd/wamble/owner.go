@@ -8,11 +8,15 @@ import (
 	"os"
 	"os/user"
 	"path/filepath"
+	"sync"
 	"syscall"
 )
 
 // givers has the functions that giveBack calls; see keepOwner.
-var givers []func() error
+var givers struct {
+	sync.Mutex
+	list []func() error
+}
 
 // keepOwner makes giveBack change the owner of files in dir that root has created in this
 // command to the owner of dir, or of its parent. Otherwise a server that runs as its own user
@@ -27,7 +31,9 @@ func keepOwner(dir string) {
 			continue
 		}
 		if s := info.Sys().(*syscall.Stat_t); s.Uid != 0 {
-			givers = append(givers, func() error { return giveTo(dir, int(s.Uid), int(s.Gid)) })
+			givers.Lock()
+			defer givers.Unlock()
+			givers.list = append(givers.list, func() error { return giveTo(dir, int(s.Uid), int(s.Gid)) })
 			return
 		}
 	}
@@ -143,11 +149,13 @@ func refused(err error) string {
 
 // giveBack changes the owners of files as keepOwner has registered.
 func giveBack() error {
+	givers.Lock()
+	defer givers.Unlock()
 	var errs []error
-	for _, give := range givers {
+	for _, give := range givers.list {
 		errs = append(errs, give())
 	}
-	givers = nil
+	givers.list = nil
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("give the files to their owner: %w", err)
 	}
