@@ -21,8 +21,6 @@ type batch struct {
 	span      *claimSpan
 	kept      keptSpan
 	plain     []bool        // by the first delivery of a bundle, see findPlain
-	low       uint64        // the lowest sequence number
-	units     int           // claimed rows; bundles are not unpacked
 	claimed   time.Duration // time of the claim, by o.elapsed
 	// pos is the index of the first delivery that is not settled.
 	pos int

@@ -224,7 +224,6 @@ func (c *commit) unpackStored(in *inbox, first uint64, l lease) error {
 	for i := range b.list {
 		c.unpack(in, &b.list[i], l)
 	}
-	in.leaseHead = min(in.leaseHead, first)
 	return nil
 }
 

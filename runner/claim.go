@@ -7,8 +7,20 @@ import (
 )
 
 // claim fills b with rows that w may run now, and takes their leases in the index. The request
-// that carries b stores the leases.
+// that carries b stores the leases. If all rows that it has read are taken or gone, it reads on,
+// each time twice as much, so that many rows that wait for a retry are soon passed.
 func (w *Worker) claim(e *engine, b *batch, now int64, l limits, running []Delivery) error {
+	for try := 0; ; try = min(try+1, 8) {
+		if passed, err := w.claimOnce(e, b, now, l, running, try); err != nil || !passed || w.o.Ordered {
+			return err
+		}
+	}
+}
+
+// claimOnce is one attempt of claim. It reports whether it got nothing and there may be rows
+// after those that it has read.
+func (w *Worker) claimOnce(e *engine, b *batch, now int64, l limits, running []Delivery, try int) (
+	passed bool, err error) {
 	b.reset()
 	p := w.policy()
 	e.ix.mu.Lock()
@@ -17,10 +29,10 @@ func (w *Worker) claim(e *engine, b *batch, now int64, l limits, running []Deliv
 	if w.o.Ordered {
 		// The first row may have been held by a worker at the last check.
 		if first, h := in.firstLease(); h.n > 0 && h.Deadline < now && !e.ix.inHands(h) {
-			in.ready = append(in.ready, first)
+			in.ready.push(rowNumber(first))
 		}
 	}
-	l.rows = w.share(in, l.rows)
+	l.rows = min(l.rows, w.share(in, now, l.rows)<<try)
 	alone, end := w.candidates(&e.ix, in, now, l.rows)
 	if alone {
 		l.rows = 1 // of a bundle only the first message
@@ -28,19 +40,27 @@ func (w *Worker) claim(e *engine, b *batch, now int64, l limits, running []Deliv
 	seen, upper, tail, turn := in.seen, in.visible.upper, in.visible.next, in.turn
 	in.turn++
 	e.ix.mu.Unlock()
+	defer func() {
+		e.ix.mu.Lock()
+		defer e.ix.mu.Unlock()
+		in.giveBack(w.seqs, now)
+		if len(in.ready) > 0 && len(b.list) > 0 {
+			in.wakeOthers(w) // they found nothing meanwhile
+		}
+		passed = err == nil && len(b.list) == 0 && in.seen != seen
+	}()
 
 	ready := l
 	if w.o.Ordered {
 		ready = l.wide() // no unread row may be overtaken
 	}
 	if err := b.readReady(e, w, ready); err != nil {
-		return err
+		return false, err
 	}
 	reached := seen
 	if !alone {
-		var err error
 		if reached, err = b.readFresh(e, w, in.worker, seen, upper, turn, l); err != nil {
-			return err
+			return false, err
 		}
 	}
 	for k := range reached {
@@ -53,7 +73,7 @@ func (w *Worker) claim(e *engine, b *batch, now int64, l limits, running []Deliv
 		}
 	}
 	if len(b.list) == 0 && reached == seen {
-		return nil
+		return false, nil
 	}
 	if w.o.Ordered {
 		slices.SortFunc(b.list, func(x, y Delivery) int {
@@ -65,7 +85,7 @@ func (w *Worker) claim(e *engine, b *batch, now int64, l limits, running []Deliv
 		reached = b.cutOrdered(e, in, seen, reached, l, end, now, running)
 	}
 	w.grant(e, in, b, reached, now, p)
-	return nil
+	return false, nil
 }
 
 // claimFor is how much work a worker claims at once, estimated from the duration of its last
@@ -74,7 +94,7 @@ const claimFor = 100 * time.Millisecond
 
 // share returns how many of at most rows messages w claims: no more than claimFor allows, and
 // an equal share of what waits if other workers of the inbox are active too.
-func (w *Worker) share(in *inbox, rows int) int {
+func (w *Worker) share(in *inbox, now int64, rows int) int {
 	if w.o.Ordered {
 		return rows
 	}
@@ -90,7 +110,10 @@ func (w *Worker) share(in *inbox, rows int) int {
 	if n < 2 {
 		return rows
 	}
-	free := int(min(in.count, math.MaxInt32)) - in.held - in.parked + len(in.ready)
+	free := int(min(in.count, math.MaxInt32)) - in.held
+	if !in.more(now) {
+		free += len(in.ready) - in.parked
+	}
 	return max(1, min(rows, (free+n-1)/n))
 }
 
@@ -120,9 +143,12 @@ func (w *Worker) candidates(ix *index, in *inbox, now int64, rows int) (alone bo
 			// The row was running when the process died, or its lease expired: if it is the
 			// cause, other messages must not lose budget for it.
 			if i > 0 && w.o.Ordered {
+				in.giveBack(w.seqs[i:], now)
 				w.seqs = w.seqs[:i]
 				return false, seq
 			}
+			in.giveBack(w.seqs[:i], now)
+			in.giveBack(w.seqs[i+1:], now)
 			w.seqs, w.bands = append(w.seqs[:0], seq), append(w.bands[:0], h.band)
 			return true, math.MaxUint64
 		}
@@ -198,7 +224,7 @@ func (w *Worker) grant(e *engine, in *inbox, b *batch, reached [bandCount]uint64
 	l := lease{Owner: w.owner(e), Deadline: later(now, p.LeaseTTL.Milliseconds())}
 	lo, hi := uint64(math.MaxUint64), uint64(0)
 	kept := 0
-	b.units, b.claimed = 0, w.r.o.elapsed()
+	b.claimed = w.r.o.elapsed()
 	for i := 0; i < len(b.list); {
 		n, d := b.unit(i), &b.list[i]
 		seq := d.Row.Seq
@@ -246,9 +272,8 @@ func (w *Worker) grant(e *engine, in *inbox, b *batch, reached [bandCount]uint64
 			d.lease, d.Attempts, d.age = l, l.Attempts, age
 		}
 		lo, hi = min(lo, seq), max(hi, seq)
-		b.units++
 	}
-	b.list, b.low = b.list[:kept], lo
+	b.list = b.list[:kept]
 	if kept > 0 {
 		in.expiry.push(expirySpan{l.Deadline, lo, hi})
 		b.kept = keptSpan{lo, hi, later(now, p.renewEvery().Milliseconds())}
@@ -266,8 +291,7 @@ func (ix *index) free(in *inbox, d *Delivery, now int64) bool {
 	if leased {
 		return h.Deadline < now && !ix.inHands(h) && h.Attempts < math.MaxUint32 && h.n == uint32(max(1, d.of))
 	}
-	_, gone := in.gone[d.Row.Seq]
-	return !gone && d.Row.Seq >= in.seen[d.queue]
+	return !in.gone[d.Row.Seq] && d.Row.Seq >= in.seen[d.queue]
 }
 
 // storeClaim writes the leases of b. A bundle that fitted only in part is unpacked, and its end
@@ -295,7 +319,6 @@ func (c *commit) storeClaim(b *batch) {
 			c.unpack(in, &b.over[k], b.overLease)
 		}
 		in.freed = true
-		b.units = 0
 	}
 	b.over = b.over[:0]
 	b.span.stored = true

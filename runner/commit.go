@@ -68,6 +68,7 @@ func (c *commit) end() {
 	for _, in := range c.touched {
 		c.key = append(append(c.key[:0], byte(appState)), inboxStateKey...)
 		c.key = binary.BigEndian.AppendUint64(c.key, in.worker)
+		in.leaseHead = in.oldest()
 		c.value = in.inboxState.append(c.value[:0])
 		c.batch.Set(c.key, c.value)
 	}

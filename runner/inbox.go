@@ -3,7 +3,6 @@ package runner
 import (
 	"encoding/binary"
 	"math"
-	"slices"
 	"sync"
 )
 
@@ -76,13 +75,15 @@ type inbox struct {
 // leaseBook has the leases of one inbox, by the first number of their row.
 type leaseBook struct {
 	leases map[uint64]holding
-	expiry expiryHeap
-	ready  []uint64 // rows whose lease has expired, candidates for a takeover
-	held   int      // messages whose lease has an owner
-	parked int      // messages whose lease has no owner
+	first  uint64 // no lease is of a row below it, see firstLease
+	expiry heap[expirySpan]
+	ready  heap[rowNumber] // rows whose lease has expired, to be taken over
+	held   int             // messages whose lease has an owner
+	parked int             // messages whose lease has no owner
 	// gone has rows that were removed at or above seen: scans may still see them, because the
-	// commit that removes them may be in progress.
-	gone map[uint64]band
+	// commit that removes them may be in progress. goneIn has their numbers by band.
+	gone   map[uint64]bool
+	goneIn [bandCount]heap[rowNumber]
 }
 
 // holding is a lease, the band of its row, and how many messages the row has.
@@ -104,9 +105,9 @@ func (in *inbox) reach(reached [bandCount]uint64) {
 		in.seen[k] = max(in.seen[k], reached[k])
 	}
 	in.recent.pass(in.seen[bandNormal])
-	for seq, k := range in.gone {
-		if seq < in.seen[k] {
-			delete(in.gone, seq)
+	for k := range in.goneIn {
+		for h := &in.goneIn[k]; len(*h) > 0 && uint64((*h)[0]) < in.seen[k]; {
+			delete(in.gone, uint64(h.pop()))
 		}
 	}
 }
@@ -123,54 +124,24 @@ func (in *inbox) advance() {
 	}
 }
 
-// expirySpan is the leases of one claim, which expire together.
+// rowNumber is a sequence number in a heap.
+type rowNumber uint64
+
+func (n rowNumber) before(m rowNumber) bool { return n < m }
+
+// expirySpan is the leases of one claim, which expire together. Spans of settled leases stay in
+// the heap until they reach its top.
 type expirySpan struct {
 	deadline int64
 	lo, hi   uint64
 }
 
-// expiryHeap is a binary heap of spans, earliest deadline first. Entries of settled leases stay
-// until they reach the top.
-type expiryHeap []expirySpan
-
-func (h *expiryHeap) push(s expirySpan) {
-	*h = append(*h, s)
-	q := *h
-	for i := len(q) - 1; i > 0; {
-		up := (i - 1) / 2
-		if q[up].deadline <= q[i].deadline {
-			break
-		}
-		q[up], q[i] = q[i], q[up]
-		i = up
-	}
-}
-
-func (h *expiryHeap) pop() expirySpan {
-	q := *h
-	top := q[0]
-	last := len(q) - 1
-	q[0] = q[last]
-	q = q[:last]
-	*h = q
-	for i := 0; ; {
-		least := i
-		for c := 2*i + 1; c <= 2*i+2 && c < len(q); c++ {
-			if q[c].deadline < q[least].deadline {
-				least = c
-			}
-		}
-		if least == i {
-			return top
-		}
-		q[i], q[least] = q[least], q[i]
-		i = least
-	}
-}
+func (s expirySpan) before(x expirySpan) bool { return s.deadline < x.deadline }
 
 func newInbox(worker uint64) *inbox {
 	in := &inbox{worker: worker, inboxState: inboxState{next: 1}}
-	in.leases, in.gone = map[uint64]holding{}, map[uint64]band{}
+	in.leases, in.gone = map[uint64]holding{}, map[uint64]bool{}
+	in.first = math.MaxUint64
 	in.recent.from = math.MaxUint64
 	return in
 }
@@ -193,6 +164,7 @@ func (in *inbox) hold(seq uint64, h holding) {
 	if old, ok := in.leases[seq]; ok {
 		*in.tally(old) -= int(old.n)
 	}
+	in.first = min(in.first, seq)
 	*in.tally(h) += int(h.n)
 	in.leases[seq] = h
 }
@@ -210,19 +182,16 @@ func (in *inbox) park(seq uint64, h holding) {
 	in.expiry.push(expirySpan{h.Deadline, seq, seq})
 }
 
-// release removes a lease. When no lease is left, leaseHead moves to the lowest frontier, from
-// which the next start reads.
+// release removes a lease.
 func (in *inbox) release(seq uint64) {
 	if old, ok := in.leases[seq]; ok {
 		*in.tally(old) -= int(old.n)
 		if seq >= in.seen[old.band] {
-			in.gone[seq] = old.band
+			in.gone[seq] = true
+			in.goneIn[old.band].push(rowNumber(seq))
 		}
 	}
 	delete(in.leases, seq)
-	if len(in.leases) == 0 {
-		in.leaseHead = in.lowest()
-	}
 }
 
 func (in *inbox) lowest() uint64 { return min(in.frontier[0], in.frontier[1], in.frontier[2]) }
@@ -251,10 +220,14 @@ func (in *inbox) between(lo, hi uint64, visit func(seq uint64, h holding)) {
 // its worker is running: it could not be renewed in time.
 const lookAgain = 250
 
+// maxExpire bounds the rows that wait in ready while more expire. It is more than a claim
+// takes, and little enough that others who need the index hardly wait.
+const maxExpire = 1024
+
 // expire moves rows whose lease has expired to ready, except those that a running worker of
-// this process holds: it will settle them, however late.
+// this process holds: it will settle them, however late. Of many rows it moves some.
 func (ix *index) expire(in *inbox, now int64) {
-	for len(in.expiry) > 0 && in.expiry[0].deadline < now {
+	for len(in.ready) < maxExpire && in.more(now) {
 		s := in.expiry.pop()
 		again := false
 		in.between(s.lo, s.hi, func(seq uint64, h holding) {
@@ -263,7 +236,7 @@ func (ix *index) expire(in *inbox, now int64) {
 			case ix.inHands(h):
 				again = true
 			default:
-				in.ready = append(in.ready, seq)
+				in.ready.push(rowNumber(seq))
 			}
 		})
 		if again {
@@ -272,62 +245,78 @@ func (ix *index) expire(in *inbox, now int64) {
 	}
 }
 
+// more reports whether there are rows that expire has yet to move.
+func (in *inbox) more(now int64) bool { return len(in.expiry) > 0 && in.expiry[0].deadline < now }
+
 // inHands reports whether a row is held by a worker that is running.
 func (ix *index) inHands(h holding) bool {
 	w := ix.owners[h.Owner]
 	return w != nil && w.active.Load() > 0
 }
 
-// takeReady appends up to n rows that may be taken over to dst, lowest first, and removes rows
-// from ready that may not be any more.
+// takeReady moves up to n rows that may be taken over from ready to dst, lowest first. A claim
+// gives back those that it does not lease.
 func (ix *index) takeReady(in *inbox, now int64, n int, dst []uint64) []uint64 {
-	if len(in.ready) == 0 {
-		return dst
-	}
-	slices.Sort(in.ready)
-	in.ready = slices.Compact(in.ready)
-	keep := in.ready[:0]
-	for _, seq := range in.ready {
+	for len(dst) < n && len(in.ready) > 0 {
+		seq := uint64(in.ready.pop())
 		h, ok := in.leases[seq]
 		switch {
-		case !ok:
+		case !ok, len(dst) > 0 && dst[len(dst)-1] == seq:
 		case h.Deadline >= now:
 			// Another worker holds the row, or this worker read the clock earlier than the one
 			// that put the row here.
 			in.expiry.push(expirySpan{h.Deadline, seq, seq})
 		case ix.inHands(h):
 			in.expiry.push(expirySpan{later(now, lookAgain), seq, seq})
-		case len(dst) < n:
-			dst = append(dst, seq)
-			keep = append(keep, seq)
 		default:
-			keep = append(keep, seq)
+			dst = append(dst, seq)
 		}
 	}
-	in.ready = keep
 	return dst
+}
+
+// giveBack puts rows that takeReady has returned, and that were not leased since, back into
+// ready.
+func (in *inbox) giveBack(rows []uint64, now int64) {
+	for _, seq := range rows {
+		if h, ok := in.leases[seq]; ok && h.Deadline < now {
+			in.ready.push(rowNumber(seq))
+		}
+	}
 }
 
 // firstLease returns the lowest row that has a lease, if there is one.
 func (in *inbox) firstLease() (first uint64, h holding) {
-	first = math.MaxUint64
-	for seq := range in.leases {
-		first = min(first, seq)
+	if len(in.leases) == 0 {
+		in.first = math.MaxUint64
+		return in.first, holding{}
 	}
-	return first, in.leases[first]
+	for range 4 * len(in.leases) {
+		if h, ok := in.leases[in.first]; ok {
+			return in.first, h
+		}
+		in.first++
+	}
+	in.first = math.MaxUint64
+	for seq := range in.leases {
+		in.first = min(in.first, seq)
+	}
+	return in.first, in.leases[in.first]
 }
 
 // nextClaim returns the earliest deadline after which a worker may find a row to claim. An
 // ordered worker waits for the first row that has a lease.
 func (ix *index) nextClaim(in *inbox, now int64, ordered bool) int64 {
-	if _, h := in.firstLease(); ordered && h.n > 0 {
-		switch {
+	if ordered {
+		switch _, h := in.firstLease(); {
+		case h.n == 0:
 		case h.Deadline >= now:
 			return h.Deadline
 		case ix.inHands(h):
 			return later(now, lookAgain)
+		default:
+			return math.MinInt64
 		}
-		return math.MinInt64
 	}
 	if len(in.ready) > 0 {
 		return math.MinInt64
@@ -336,6 +325,15 @@ func (ix *index) nextClaim(in *inbox, now int64, ordered bool) int64 {
 		return math.MaxInt64
 	}
 	return in.expiry[0].deadline
+}
+
+// wakeOthers wakes the workers of the inbox but w.
+func (in *inbox) wakeOthers(w *Worker) {
+	for _, x := range in.workers {
+		if x != w {
+			x.poke()
+		}
+	}
 }
 
 func (in *inbox) wakeAll() {
@@ -351,10 +349,8 @@ func (in *inbox) note(seq uint64, now int64) {
 
 // oldest returns the lowest sequence number that may be unfinished.
 func (in *inbox) oldest() uint64 {
-	if len(in.leases) > 0 {
-		return min(in.leaseHead, in.lowest())
-	}
-	return in.lowest()
+	first, _ := in.firstLease()
+	return min(first, in.lowest())
 }
 
 // inboxState is the stored part of an inbox.
@@ -362,8 +358,7 @@ type inboxState struct {
 	next     uint64 // next sequence number
 	count    uint64 // messages, including leased ones
 	frontier [bandCount]uint64
-	// leaseHead is at most the lowest row that has a lease, and at most every frontier: later
-	// claims must not be below it.
+	// leaseHead is oldest as of the last commit: a start reads the leases from there on.
 	leaseHead uint64
 }
 

@@ -65,7 +65,6 @@ func (c *commit) take(row Row, held func(h holding) bool) (*inbox, holding, erro
 	c.e.ix.taken(h, row.Seq)
 	h.n = 1
 	in.hold(row.Seq, h)
-	in.leaseHead = min(in.leaseHead, row.Seq)
 	c.touch(in)
 	return in, h, nil
 }
@@ -73,7 +72,7 @@ func (c *commit) take(row Row, held func(h holding) bool) (*inbox, holding, erro
 // findRow returns the band of a row that has no lease. A bundle that contains it is unpacked,
 // and the other messages of the bundle are free to be claimed.
 func (c *commit) findRow(in *inbox, row Row) (band, error) {
-	_, gone := in.gone[row.Seq]
+	gone := in.gone[row.Seq]
 	for k, t := range bandTables {
 		c.key = rowKey(c.key[:0], t, row)
 		value, ok, err := c.e.back.Get(nil, c.key)

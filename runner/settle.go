@@ -50,12 +50,6 @@ func (o *settleOp) apply(c *commit) {
 		}
 	}
 	c.storeClaim(o.next)
-	if o.next != nil && len(o.next.list) > 0 {
-		if in := c.e.ix.inbox(o.w.id); len(in.leases) == o.next.units {
-			// Rows above may be claimed before rows below, see inboxState.
-			in.leaseHead = min(o.next.low, in.lowest())
-		}
-	}
 	if now := c.e.steady(); c.e.ix.expiryHead <= now {
 		_, _ = c.sweep(now) // an error occurs again when the worker is idle
 	}
