@@ -69,7 +69,7 @@ type Options struct {
 type API struct {
 	o        Options
 	mux      *http.ServeMux
-	limiter  *limiter
+	limiter  *Limiter
 	cache    *cache
 	moveRate moveRate
 	permits  permits
@@ -90,7 +90,7 @@ const (
 // New returns the routes of a profile, to be mounted at /api/.
 func New(o Options) *API {
 	a := &API{
-		o: o, mux: http.NewServeMux(), limiter: newLimiter(o.Now, perSecond), cache: newCache(o.Now, maxAsks),
+		o: o, mux: http.NewServeMux(), limiter: NewLimiter(o.Now, perSecond), cache: newCache(o.Now, maxAsks),
 		waits: make(chan struct{}, maxWaits), documents: newDocuments(),
 	}
 	for i := range routes {

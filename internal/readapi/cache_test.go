@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"net/netip"
 	"strings"
 	"sync"
@@ -164,6 +165,29 @@ func TestLimiter(t *testing.T) {
 		if len(r.limiter.hosts) > maxHosts {
 			t.Fatalf("%d hosts are remembered", len(r.limiter.hosts))
 		}
+	}
+}
+
+// TestPagesAreLimited: the pages of a host have a limit of their own, and other hosts are others.
+func TestPagesAreLimited(t *testing.T) {
+	served := 0
+	pages := NewLimiter(func() time.Time { return noon }, 10).Limit(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		served++
+	}))
+	ask := func(from string) int {
+		r, w := httptest.NewRequest(http.MethodGet, "/board/17", nil), httptest.NewRecorder()
+		r.RemoteAddr = from
+		pages.ServeHTTP(w, r)
+		return w.Code
+	}
+	for range 100 {
+		ask("192.0.2.1:99")
+	}
+	if got := ask("192.0.2.1:98"); got != http.StatusTooManyRequests || served != 30 {
+		t.Errorf("%d pages were served to a host, want 30; the next is answered with %d", served, got)
+	}
+	if got := ask("192.0.2.2:99"); got != http.StatusOK {
+		t.Errorf("another host is answered with %d", got)
 	}
 }
 
