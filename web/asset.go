@@ -2,19 +2,25 @@ package web
 
 import (
 	"bytes"
+	"compress/flate"
 	"compress/gzip"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+	"hash/crc32"
 	"io/fs"
 	"net/http"
 	"path"
+	"strconv"
 	"strings"
 )
 
 // asset is one file for browsers, plain and compressed.
 type asset struct {
 	plain, packed []byte
+	halves        *halves // of a page that has a middle of its own, instead of plain and packed
+	middle        string
 	kind          string // Content-Type
 	tag           string // ETag
 	cache         string // Cache-Control
@@ -77,16 +83,81 @@ func (a *asset) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusNotModified)
 		return
 	}
-	body := a.plain
-	if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+	pieces := [][]byte{a.plain}
+	packed := strings.Contains(r.Header.Get("Accept-Encoding"), "gzip")
+	if packed {
 		h.Set("Content-Encoding", "gzip")
-		body = a.packed
+		pieces[0] = a.packed
 	}
-	h.Set("Content-Length", fmt.Sprint(len(body)))
+	if a.halves != nil {
+		pieces = a.halves.around(a.middle, packed)
+	}
+	length := 0
+	for _, piece := range pieces {
+		length += len(piece)
+	}
+	h.Set("Content-Length", strconv.Itoa(length))
 	w.WriteHeader(a.status)
-	if r.Method != http.MethodHead {
-		w.Write(body)
+	if r.Method == http.MethodHead {
+		return
 	}
+	for _, piece := range pieces {
+		w.Write(piece)
+	}
+}
+
+// halves are what comes before and after the part of a page that differs between requests. They are compressed
+// once: a request costs no more than its own part.
+type halves struct {
+	before, after             []byte
+	packedBefore, packedAfter []byte // the gzip header and blocks; blocks, the last of which ends the stream
+	tag                       string
+	sum                       uint32 // CRC-32 of before
+}
+
+// gzipHeader begins a gzip stream without a name and a time (RFC 1952).
+const gzipHeader = "\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"
+
+// maxStored is how many bytes a block without compression can have (RFC 1951, 3.2.4).
+const maxStored = 1<<16 - 1
+
+func newHalves(before, after string) *halves {
+	s := &halves{before: []byte(before), after: []byte(after), sum: crc32.ChecksumIEEE([]byte(before))}
+	var first, last bytes.Buffer
+	first.WriteString(gzipHeader)
+	w, _ := flate.NewWriter(&first, flate.DefaultCompression) // the level is valid
+	w.Write(s.before)
+	w.Flush() // ends at a byte
+	w.Reset(&last)
+	w.Write(s.after)
+	w.Close()
+	s.packedBefore, s.packedAfter = first.Bytes(), last.Bytes()
+	sum := sha256.Sum256([]byte(before + after))
+	s.tag = hex.EncodeToString(sum[:8])
+	return s
+}
+
+// with returns the page with a middle of at most maxStored bytes.
+func (s *halves) with(middle string) *asset {
+	sum := sha256.Sum256([]byte(middle))
+	return &asset{halves: s, middle: middle, kind: kinds[".html"], cache: revalidate, status: http.StatusOK,
+		tag: `"` + s.tag + hex.EncodeToString(sum[:8]) + `"`}
+}
+
+// around returns the pieces of the page with a middle. In the compressed page that is a block without compression.
+func (s *halves) around(middle string, packed bool) [][]byte {
+	if !packed {
+		return [][]byte{s.before, []byte(middle), s.after}
+	}
+	stored := make([]byte, 0, 5+len(middle))
+	stored = append(stored, 0)
+	stored = binary.LittleEndian.AppendUint16(stored, uint16(len(middle)))
+	stored = binary.LittleEndian.AppendUint16(stored, ^uint16(len(middle)))
+	stored = append(stored, middle...)
+	sum := crc32.Update(crc32.Update(s.sum, crc32.IEEETable, stored[5:]), crc32.IEEETable, s.after)
+	end := binary.LittleEndian.AppendUint32(nil, sum)
+	end = binary.LittleEndian.AppendUint32(end, uint32(len(s.before)+len(middle)+len(s.after)))
+	return [][]byte{s.packedBefore, stored, s.packedAfter, end}
 }
 
 // readAssets reads the build of a site. Every file must have its compressed form beside it.

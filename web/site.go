@@ -37,10 +37,11 @@ var boardPages = []string{"/watch/{board}", "/board/{board}", "/embed/{board}"}
 func Player(socket string, machines func() string) http.Handler {
 	return later(func() http.Handler {
 		mux := http.NewServeMux()
-		var shared string // the page of a board, before the board is filled in
+		var shared *halves // the page of a board, around what names the board; nil without a build
 		page := site(mux, "player", "/_/", func(html string) string {
-			shared = strings.ReplaceAll(html, "{{socket}}", socket)
-			return strings.ReplaceAll(shared, "{{share}}", "")
+			before, after, _ := strings.Cut(strings.ReplaceAll(html, "{{socket}}", socket), "{{share}}")
+			shared = newHalves(before, after)
+			return before + after
 		})
 		for _, pattern := range boardPages {
 			mux.Handle("GET "+pattern, boardPage(page, shared, machines))
@@ -98,19 +99,18 @@ func site(mux *http.ServeMux, name, at string, fill func(html string) string) *a
 var hostName = regexp.MustCompile(`^[A-Za-z0-9.:\[\]-]{1,255}$`)
 
 // boardPage returns the page of a board with the metadata for link previews.
-func boardPage(page *asset, html string, machines func() string) http.Handler {
+func boardPage(page *asset, shared *halves, machines func() string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		embedded := strings.HasPrefix(r.URL.Path, "/embed/")
 		id, err := strconv.ParseUint(r.PathValue("board"), 10, 63)
 		host := hostName.MatchString(r.Host)
 		var answer http.Handler = page
-		if err == nil && host && html != "" {
+		if err == nil && host && shared != nil {
 			scheme := "http"
 			if r.TLS != nil || r.Header.Get("X-Forwarded-Proto") == "https" {
 				scheme = "https"
 			}
-			text := []byte(strings.ReplaceAll(html, "{{share}}", fmt.Sprintf(share, scheme+"://"+r.Host, id)))
-			answer = newAsset("index.html", text, pack(text))
+			answer = shared.with(fmt.Sprintf(share, scheme+"://"+r.Host, id))
 		}
 		if embedded {
 			guarded(answer, machines, "*").ServeHTTP(w, r) // may be framed by any site: it only shows the board

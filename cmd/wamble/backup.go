@@ -52,11 +52,18 @@ The option backup-dir lets the server make backups by itself.`,
 			}
 			defer done()
 			if dump != "" {
-				from.Dump = func(ctx context.Context) error { return shell(ctx, cmd, dump) }
+				from.Dump = func(ctx context.Context) error {
+					return asCaller(func() error { return shell(ctx, cmd, dump) })
+				}
 			}
+			giveBack, err := lend(backup.DirOf(args[0]))
+			if err != nil {
+				return err
+			}
+			from.AsCaller = asCaller
 			say := progressLine(cmd.ErrOrStderr())
 			m, err := backup.To(cmd.Context(), from, args[0], say)
-			if err != nil {
+			if err = errors.Join(err, giveBack()); err != nil {
 				return fmt.Errorf("the backup is not whole: %w", err)
 			}
 			messages := uint64(0)
@@ -98,6 +105,9 @@ func (f *storeFlags) source(cmd *cobra.Command) (_ backup.Source, done func(), e
 	}
 	if c.Server.Journal == "postgres" {
 		return backup.Source{}, nil, server.ErrSharedJournal
+	}
+	if err := workAsOwner(dir); err != nil {
+		return backup.Source{}, nil, err
 	}
 	stores, err := server.OpenStores(c.Running(), dir)
 	if err != nil {

@@ -127,16 +127,20 @@ func (o *exportOptions) run(cmd *cobra.Command, stores []*server.SharedStore, pr
 	if _, err := os.Lstat(o.out); err == nil {
 		return fmt.Errorf("%s exists already; choose another name or remove it", o.out)
 	}
-	f, err := os.CreateTemp(filepath.Dir(o.out), "."+filepath.Base(o.out)+".*")
+	var f *os.File
+	err := asCaller(func() (err error) {
+		f, err = os.CreateTemp(filepath.Dir(o.out), "."+filepath.Base(o.out)+".*")
+		return err
+	})
 	if err != nil {
 		return err
 	}
-	defer os.Remove(f.Name())
+	defer asCaller(func() error { return os.Remove(f.Name()) })
 	n, err := o.write(cmd, f, stores, profile)
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return err
 	}
-	if err := os.Rename(f.Name(), o.out); err != nil {
+	if err := asCaller(func() error { return os.Rename(f.Name(), o.out) }); err != nil {
 		return err
 	}
 	fmt.Fprintf(cmd.ErrOrStderr(), "%s written to %s\n", plural(n, "game"), o.out)

@@ -60,7 +60,13 @@ func run(args []string, in io.Reader, out, errOut io.Writer) int {
 	root.SetIn(in)
 	root.SetOut(out)
 	root.SetErr(errOut)
-	err := errors.Join(root.Execute(), giveBack())
+	err := root.Execute()
+	me := os.Geteuid()
+	if worksAs != nil && refused(err) != "" {
+		err = fmt.Errorf("%w\nThe command works as %s, who owns the data", err, userName(me))
+		me = 0
+	}
+	err = errors.Join(err, workAsCaller())
 	var exit exitError
 	switch {
 	case err == nil:
@@ -68,7 +74,7 @@ func run(args []string, in io.Reader, out, errOut io.Writer) int {
 	case errors.As(err, &exit):
 		return int(exit)
 	}
-	fmt.Fprintf(errOut, "wamble: %v\n", foreign(err, os.Geteuid()))
+	fmt.Fprintf(errOut, "wamble: %v\n", foreign(err, me))
 	return 1
 }
 

@@ -8,47 +8,128 @@ import (
 	"os"
 	"os/user"
 	"path/filepath"
-	"sync"
 	"syscall"
 )
 
-// givers has the functions that giveBack calls; see keepOwner.
-var givers struct {
-	sync.Mutex
-	list []func() error
-}
+// worksAs is the owner of the data as whom a command of root works; nil if it works as its caller.
+var worksAs *fileOwner
 
-// keepOwner makes giveBack change the owner of files in dir that root has created in this
-// command to the owner of dir, or of its parent. Otherwise a server that runs as its own user
-// could not start after a restore or a migration by root.
-func keepOwner(dir string) {
-	if os.Geteuid() != 0 {
-		return
+// fileOwner is the user and the group of a file.
+type fileOwner struct{ uid, gid int }
+
+// workAsOwner makes a command of root go on as the user who owns dir, or else its parent directory, until
+// workAsCaller. That user can put links into the directory: with root's rights the command would write and
+// read where they point. What it makes there belongs to the server's user, who can start with it.
+func workAsOwner(dir string) error {
+	if os.Geteuid() != 0 || worksAs != nil {
+		return nil
 	}
-	for _, place := range []string{dir, filepath.Dir(dir)} {
+	for _, place := range []string{dir, filepath.Dir(filepath.Clean(dir))} {
 		info, err := os.Stat(place)
 		if err != nil {
 			continue
 		}
 		if s := info.Sys().(*syscall.Stat_t); s.Uid != 0 {
-			givers.Lock()
-			defer givers.Unlock()
-			givers.list = append(givers.list, func() error { return giveTo(dir, int(s.Uid), int(s.Gid)) })
-			return
+			worksAs = &fileOwner{int(s.Uid), int(s.Gid)}
+			return worksAs.assume()
 		}
 	}
+	return nil
 }
 
-// giveTo changes the owner of root's files in a directory. Files with several links are left
-// alone, because another link may be outside.
-func giveTo(dir string, uid, gid int) error {
-	if err := os.Lchown(dir, uid, gid); err != nil {
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil // the command has not created it
-		}
+// assume gives the process the rights of a user who is not root.
+func (o *fileOwner) assume() error {
+	if err := errors.Join(syscall.Setgroups([]int{o.gid}), syscall.Setegid(o.gid), syscall.Seteuid(o.uid)); err != nil {
+		return fmt.Errorf("work as %s: %w", userName(o.uid), err)
+	}
+	return nil
+}
+
+// workAsCaller ends workAsOwner.
+func workAsCaller() error {
+	if worksAs == nil {
+		return nil
+	}
+	worksAs = nil
+	if err := errors.Join(syscall.Seteuid(0), syscall.Setegid(0), syscall.Setgroups(nil)); err != nil {
+		return fmt.Errorf("work as root again: %w", err)
+	}
+	return nil
+}
+
+// asCaller runs f with the rights of who has given the command: what that user names outside of the data
+// directory need not be open to the owner of the data. The caller must not use the data directory meanwhile.
+func asCaller(f func() error) error {
+	owner := worksAs
+	if owner == nil {
+		return f()
+	}
+	if err := workAsCaller(); err != nil {
 		return err
 	}
+	err := f()
+	worksAs = owner
+	return errors.Join(err, owner.assume())
+}
+
+// lend makes a directory that the owner of the data can write to, as root if only root can make it. GiveBack
+// makes root the owner of what was written. It refuses a place of root that others can write to.
+func lend(dir string) (giveBack func() error, err error) {
+	giveBack = func() error { return nil }
+	owner := worksAs
+	if owner == nil {
+		return giveBack, nil
+	}
+	if probe, err := tryDir(dir); err == nil {
+		return giveBack, os.Remove(probe)
+	}
+	err = asCaller(func() error {
+		above, err := os.Stat(filepath.Dir(filepath.Clean(dir)))
+		if err != nil {
+			return err
+		}
+		if s := above.Sys().(*syscall.Stat_t); s.Uid != 0 || above.Mode().Perm()&0o022 != 0 {
+			return fmt.Errorf("%s cannot write to %s, nor is it in a directory of root alone", userName(owner.uid), dir)
+		}
+		if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+		if info, err := os.Lstat(dir); err != nil || !info.IsDir() {
+			return errors.Join(err, fmt.Errorf("%s is not a directory", dir))
+		}
+		return giveTo(dir, fileOwner{}, *owner)
+	})
+	if err != nil {
+		return nil, err
+	}
+	giveBack = func() error { return asCaller(func() error { return giveTo(dir, *owner, fileOwner{}) }) }
+	probe, err := tryDir(dir)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("the command works as %s, who owns the data: %w", userName(owner.uid), err),
+			giveBack())
+	}
+	return giveBack, os.Remove(probe)
+}
+
+// tryDir makes a directory and an empty file in it, and returns the file's name.
+func tryDir(dir string) (string, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", err
+	}
+	f, err := os.CreateTemp(dir, ".probe-*")
+	if err != nil {
+		return "", err
+	}
+	return f.Name(), f.Close()
+}
+
+// giveTo changes the owner of the files of one owner in a directory. Files with several links are left
+// alone, because another link may be outside.
+func giveTo(dir string, from, to fileOwner) error {
 	root, err := os.OpenRoot(dir) // symbolic links must not lead out of it
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // it was packed into an archive
+	}
 	if err != nil {
 		return err
 	}
@@ -62,10 +143,10 @@ func giveTo(dir string, uid, gid int) error {
 			return err
 		}
 		s := info.Sys().(*syscall.Stat_t)
-		if s.Uid != 0 || !d.IsDir() && s.Nlink > 1 {
+		if int(s.Uid) != from.uid || !d.IsDir() && s.Nlink > 1 {
 			return nil
 		}
-		return root.Lchown(name, uid, gid)
+		return root.Lchown(name, to.uid, to.gid)
 	})
 }
 
@@ -145,19 +226,4 @@ func refused(err error) string {
 		return path
 	}
 	return ""
-}
-
-// giveBack changes the owners of files as keepOwner has registered.
-func giveBack() error {
-	givers.Lock()
-	defer givers.Unlock()
-	var errs []error
-	for _, give := range givers.list {
-		errs = append(errs, give())
-	}
-	givers.list = nil
-	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("give the files to their owner: %w", err)
-	}
-	return nil
 }

@@ -26,8 +26,8 @@ interrupted, give the command again; no server starts on the directory before.
 Games in PostgreSQL: restore the database first, to a moment after the beginning of
 the backup; one of an earlier moment, which lacks moves, is refused.
 
-Run it as the user who runs the server, or as root: then the files are given to the
-owner of the data directory.`,
+Run it as the user who runs the server, or as root: then it reads the backup as root,
+and writes as the owner of the data directory.`,
 		Example: `  wamble restore /var/backups/wamble-today --data /var/lib/wamble --verify
   wamble restore /var/backups/wamble-today.tar --overwrite`,
 		Args: oneArg("a directory or a file"),
@@ -40,11 +40,13 @@ owner of the data directory.`,
 			if c.Server.Journal == "postgres" {
 				return server.ErrSharedJournal
 			}
-			keepOwner(dir)
+			if err := workAsOwner(dir); err != nil {
+				return err
+			}
 			if err := server.MakeDataDir(dir); err != nil {
 				return err
 			}
-			to := backup.Target{Dir: dir, Overwrite: overwrite, Stores: func() ([]backup.Store, error) {
+			to := backup.Target{Dir: dir, Overwrite: overwrite, AsCaller: asCaller, Stores: func() ([]backup.Store, error) {
 				stores, err := server.OpenStores(c.Running(), dir)
 				return server.BackupStores(stores), err
 			}}
@@ -55,10 +57,9 @@ owner of the data directory.`,
 			if !verify {
 				return nil
 			}
-			if err := giveBack(); err != nil {
+			if err := workAsCaller(); err != nil {
 				return err
 			}
-			keepOwner(dir)
 			return flags.check(cmd)
 		},
 	}
@@ -96,6 +97,9 @@ func (f *storeFlags) check(cmd *cobra.Command) error {
 	}
 	if err := isDir(dir); err != nil {
 		return fmt.Errorf("%w\nName the data directory with --data", err)
+	}
+	if err := workAsOwner(dir); err != nil {
+		return err
 	}
 	stores, err := server.OpenStores(c.Running(), dir)
 	if err != nil {

@@ -165,7 +165,9 @@ func isDir(dir string) error {
 // journal, and the directory of a program that sets no schema.
 func (f *runnerFlags) openRunner(open func(runner.Storage, runner.Options) (*runner.Runner, error),
 	dir string) (*runner.Runner, error) {
-	keepOwner(dir)
+	if err := workAsOwner(dir); err != nil {
+		return nil, err
+	}
 	at := func(schema runner.Version) (*runner.Runner, error) {
 		return open(pebblestore.At(dir, pebblestore.Options{}), runner.Options{Schema: schema, MinFree: -1})
 	}

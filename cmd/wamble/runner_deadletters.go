@@ -103,7 +103,11 @@ output, or to a file that does not exist yet.`,
 				_, err := chosen.export(j, cmd.OutOrStdout())
 				return err
 			}
-			file, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+			var file *os.File
+			err := asCaller(func() (err error) {
+				file, err = os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+				return err
+			})
 			if err != nil {
 				return err
 			}

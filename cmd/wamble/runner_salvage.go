@@ -31,7 +31,9 @@ then puts the new directory in the place of the damaged one.`,
 			if err := isDir(dir); err != nil {
 				return fmt.Errorf("%w\nName the runner's directory with --dir", err)
 			}
-			keepOwner(args[0])
+			if err := workAsOwner(dir); err != nil {
+				return err
+			}
 			loss, err := pebblestore.At(dir, pebblestore.Options{}).Salvage(args[0])
 			switch {
 			case errors.Is(err, runner.ErrLocked):

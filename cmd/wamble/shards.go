@@ -45,7 +45,9 @@ shards to the same number, and start the server.`,
 			case len(profiles) != 1:
 				return fmt.Errorf("%d profiles run: name one with --profile", len(profiles))
 			}
-			keepOwner(dir)
+			if err := workAsOwner(dir); err != nil {
+				return err
+			}
 			if err := server.Reshard(cmd.Context(), c, dir, profiles[0], n); err != nil {
 				return err
 			}

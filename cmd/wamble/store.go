@@ -54,7 +54,9 @@ func (f *storeFlags) open(cmd *cobra.Command, create bool) ([]*server.SharedStor
 		}
 		profiles = []*config.Profile{p}
 	}
-	keepOwner(dir)
+	if err := workAsOwner(dir); err != nil {
+		return nil, err
+	}
 	if create {
 		if err := server.MakeDataDir(dir); err != nil {
 			return nil, err

@@ -15,6 +15,14 @@ import (
 // archived reports whether the name of a backup is that of an archive file.
 func archived(name string) bool { return strings.HasSuffix(name, ".tar") }
 
+// DirOf returns the directory that a backup of a name is written to first: itself, or that of an archive.
+func DirOf(name string) string {
+	if archived(name) {
+		return name + ".unfinished"
+	}
+	return name
+}
+
 // To makes a backup in a directory, or in an archive file whose name ends with .tar. The
 // content of an archive is in the directory NAME.unfinished until it is complete. Errors:
 // ErrUnderWay.
@@ -30,17 +38,19 @@ func To(ctx context.Context, s Source, name string, progress func(Progress)) (Ma
 	if _, err := os.Lstat(name); err == nil {
 		return Manifest{}, fmt.Errorf("%s exists already; choose another name", name)
 	}
-	parts := name + ".unfinished"
+	parts := DirOf(name)
 	m, err := ReadManifest(parts)
 	if err != nil || m.Ended.IsZero() {
 		if m, err = s.runAlone(ctx, parts, progress); err != nil {
 			return m, err
 		}
 	}
-	if err := pack(parts, name+".new"); err != nil {
-		return m, err
-	}
-	return m, errors.Join(os.Rename(name+".new", name), syncDir(filepath.Dir(name)), os.RemoveAll(parts))
+	return m, as(s.AsCaller, func() error {
+		if err := pack(parts, name+".new"); err != nil {
+			return err
+		}
+		return errors.Join(os.Rename(name+".new", name), syncDir(filepath.Dir(name)), os.RemoveAll(parts))
+	})
 }
 
 // unpackedName is the directory of a data directory into which an archive is unpacked. The
@@ -49,7 +59,13 @@ const unpackedName = "restore-unpacked"
 
 // From restores a backup that To has made.
 func From(ctx context.Context, name string, t Target, progress func(Progress)) error {
-	if info, err := os.Stat(name); err != nil || info.IsDir() {
+	isDir := true
+	_ = as(t.AsCaller, func() error {
+		info, err := os.Stat(name)
+		isDir = err != nil || info.IsDir()
+		return nil
+	})
+	if isDir {
 		return Restore(ctx, name, t, progress)
 	}
 	parts := filepath.Join(t.Dir, unpackedName)
@@ -57,29 +73,36 @@ func From(ctx context.Context, name string, t Target, progress func(Progress)) e
 		return err
 	}
 	defer os.RemoveAll(parts)
-	if err := unpack(name, parts); err != nil {
+	if err := t.unpack(name, parts); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	if _, err := os.Stat(filepath.Join(parts, manifestName)); err != nil {
 		return fmt.Errorf("%s: %w", name, errNoArchive)
 	}
+	t.AsCaller = nil // the unpacked files are in the data directory
 	return Restore(ctx, parts, t, progress)
 }
 
 func pack(dir, to string) error {
+	root, err := os.OpenRoot(dir) // another user may have written it: symbolic links must not lead out of it
+	if err != nil {
+		return err
+	}
+	defer root.Close()
 	f, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err
 	}
 	w := tar.NewWriter(f)
-	return errors.Join(w.AddFS(os.DirFS(dir)), w.Close(), f.Sync(), f.Close())
+	return errors.Join(w.AddFS(root.FS()), w.Close(), f.Sync(), f.Close())
 }
 
 var errNoArchive = fmt.Errorf("%w: give the directory or the .tar file that 'wamble backup' has written", ErrNoBackup)
 
 // unpack writes the files of an archive to a directory. Names that lead out of it are refused.
-func unpack(name, dir string) error {
-	f, err := os.Open(name)
+func (t *Target) unpack(name, dir string) error {
+	var f *os.File
+	err := as(t.AsCaller, func() (err error) { f, err = os.Open(name); return err })
 	if err != nil {
 		return err
 	}

@@ -40,6 +40,17 @@ type Source struct {
 	Checkpoint func(ctx context.Context, to string) error
 	// Dump copies the databases in PostgreSQL; nil if the host copies them by other means.
 	Dump func(ctx context.Context) error
+	// AsCaller runs a function with the rights of who has asked for the backup, if this process works with
+	// those of the owner of the data; it may be nil.
+	AsCaller func(func() error) error
+}
+
+// as runs f by way of caller, unless that is nil.
+func as(caller func(func() error) error, f func() error) error {
+	if caller == nil {
+		return f()
+	}
+	return caller(f)
 }
 
 // Progress is the progress of one part of the work.
@@ -245,7 +256,7 @@ func (s *Source) copyJournal(ctx context.Context, dir string, m *Manifest, progr
 		return fmt.Errorf("copy the journal: %w", err)
 	}
 	m.Ended = time.Now().UTC()
-	return copyTree(ctx, checkpoint, to, func(done, all int64) { progress(Progress{journalName, done, all}) })
+	return copyTree(ctx, os.DirFS(checkpoint), ".", to, func(done, all int64) { progress(Progress{journalName, done, all}) })
 }
 
 // finish copies the kept messages that the backup needs, and checks that none is missing.

@@ -9,12 +9,13 @@ import (
 	"path/filepath"
 )
 
-// copyTree copies the files of a directory to another one and syncs them.
-func copyTree(ctx context.Context, from, to string, progress func(done, all int64)) error {
+// copyTree copies the files of a directory to another one and syncs them. It follows no symbolic links, and
+// refuses files that are there.
+func copyTree(ctx context.Context, files fs.FS, from, to string, progress func(done, all int64)) error {
 	var all, done int64
-	err := filepath.WalkDir(from, func(_ string, d fs.DirEntry, err error) error {
+	err := fs.WalkDir(files, from, func(name string, d fs.DirEntry, err error) error {
 		if err == nil && d.Type().IsRegular() {
-			info, ierr := d.Info()
+			info, ierr := fs.Stat(files, name)
 			if ierr != nil {
 				return ierr
 			}
@@ -25,37 +26,37 @@ func copyTree(ctx context.Context, from, to string, progress func(done, all int6
 	if err != nil {
 		return err
 	}
-	return filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
+	return fs.WalkDir(files, from, func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		name, err := filepath.Rel(from, path)
+		within, err := filepath.Rel(from, name)
 		if err != nil {
 			return err
 		}
 		switch {
 		case d.IsDir():
-			return os.MkdirAll(filepath.Join(to, name), 0o700)
+			return os.MkdirAll(filepath.Join(to, within), 0o700)
 		case !d.Type().IsRegular():
 			return nil
 		}
-		n, err := copyFile(path, filepath.Join(to, name))
+		n, err := copyFile(files, name, filepath.Join(to, within))
 		done += n
 		progress(done, all)
 		return err
 	})
 }
 
-func copyFile(from, to string) (int64, error) {
-	in, err := os.Open(from)
+func copyFile(files fs.FS, from, to string) (int64, error) {
+	in, err := files.Open(from)
 	if err != nil {
 		return 0, err
 	}
 	defer in.Close()
-	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return 0, err
 	}

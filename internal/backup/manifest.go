@@ -50,10 +50,15 @@ var ErrNoBackup = errors.New("not a whole backup")
 // ReadManifest returns the manifest of a backup, which may be incomplete. Errors: ErrNoBackup
 // if there is none.
 func ReadManifest(dir string) (Manifest, error) {
+	return readManifest(os.DirFS(dir), dir)
+}
+
+// readManifest returns the manifest of a backup whose name is dir.
+func readManifest(files fs.FS, dir string) (Manifest, error) {
 	var m Manifest
-	text, err := os.ReadFile(filepath.Join(dir, manifestName))
+	text, err := fs.ReadFile(files, manifestName)
 	if errors.Is(err, fs.ErrNotExist) {
-		return m, fmt.Errorf("%s: %w: it has no %s", dir, ErrNoBackup, manifestName)
+		return m, noManifest(dir)
 	}
 	if err == nil {
 		err = json.Unmarshal(text, &m)
@@ -65,6 +70,10 @@ func ReadManifest(dir string) (Manifest, error) {
 		return m, fmt.Errorf("%s: %w", filepath.Join(dir, manifestName), err)
 	}
 	return m, nil
+}
+
+func noManifest(dir string) error {
+	return fmt.Errorf("%s: %w: it has no %s", dir, ErrNoBackup, manifestName)
 }
 
 func (m *Manifest) write(dir string) error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -24,6 +25,38 @@ type Target struct {
 	Stores func() ([]Store, error)
 	// Overwrite allows existing files to be replaced.
 	Overwrite bool
+	// AsCaller runs a function with the rights of who restores, if this process works with those of the
+	// owner of the data; it may be nil. The files of the backup are opened so.
+	AsCaller func(func() error) error
+}
+
+// source is a backup that is read with the rights of who restores it.
+type source struct {
+	fs.FS
+	asCaller func(func() error) error
+}
+
+func (s source) Open(name string) (f fs.File, err error) {
+	err = as(s.asCaller, func() (err error) { f, err = s.FS.Open(name); return err })
+	return f, err
+}
+
+func (s source) ReadDir(name string) (list []fs.DirEntry, err error) {
+	err = as(s.asCaller, func() (err error) { list, err = fs.ReadDir(s.FS, name); return err })
+	return list, err
+}
+
+// source opens a backup. Symbolic links in it must not lead out of it.
+func (t *Target) source(dir string) (source, io.Closer, error) {
+	var root *os.Root
+	err := as(t.AsCaller, func() (err error) { root, err = os.OpenRoot(dir); return err })
+	if errors.Is(err, fs.ErrNotExist) {
+		err = noManifest(dir)
+	}
+	if err != nil {
+		return source{}, nil, err
+	}
+	return source{root.FS(), t.AsCaller}, root, nil
 }
 
 // unfinishedName is the file that marks an unfinished restore. A server refuses to start with it.
@@ -42,7 +75,12 @@ func Restore(ctx context.Context, from string, t Target, progress func(Progress)
 	if progress == nil {
 		progress = func(Progress) {}
 	}
-	m, err := ReadManifest(from)
+	files, root, err := t.source(from)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	m, err := readManifest(files, from)
 	if err == nil && m.Ended.IsZero() {
 		err = fmt.Errorf("%s: %w: it was interrupted; 'wamble backup %s' goes on", from, ErrNoBackup, from)
 	}
@@ -59,7 +97,7 @@ func Restore(ctx context.Context, from string, t Target, progress func(Progress)
 	if err := os.WriteFile(mark, []byte(from+"\n"), 0o600); err != nil {
 		return err
 	}
-	if err := t.restore(ctx, from, m, progress); err != nil {
+	if err := t.restore(ctx, files, m, progress); err != nil {
 		return err
 	}
 	if err := os.Remove(mark); err != nil {
@@ -90,7 +128,7 @@ func (t *Target) admits(m Manifest) error {
 }
 
 // restore copies the files of a backup, and drains the journal to the stores.
-func (t *Target) restore(ctx context.Context, from string, m Manifest, progress func(Progress)) error {
+func (t *Target) restore(ctx context.Context, from fs.FS, m Manifest, progress func(Progress)) error {
 	// Remove what an earlier restore has left, and copy all files.
 	staged, kept := filepath.Join(t.Dir, "restore-journal"), filepath.Join(t.Dir, keptName)
 	for _, dir := range []string{staged, kept, filepath.Join(t.Dir, "restart")} {
@@ -106,18 +144,18 @@ func (t *Target) restore(ctx context.Context, from string, m Manifest, progress 
 			}
 		}
 		progress(Progress{What: name})
-		if _, err := copyFile(filepath.Join(from, filepath.Base(name)), to); err != nil {
+		if _, err := copyFile(from, filepath.Base(name), to); err != nil {
 			return err
 		}
 	}
 	told := func(what string) func(done, all int64) {
 		return func(done, all int64) { progress(Progress{what, done, all}) }
 	}
-	if err := copyTree(ctx, filepath.Join(from, journalName), staged, told(journalName)); err != nil {
+	if err := copyTree(ctx, from, journalName, staged, told(journalName)); err != nil {
 		return err
 	}
-	if _, err := os.Stat(filepath.Join(from, keptName)); err == nil {
-		if err := copyTree(ctx, filepath.Join(from, keptName), kept, told(keptName)); err != nil {
+	if _, err := fs.Stat(from, keptName); err == nil {
+		if err := copyTree(ctx, from, keptName, kept, told(keptName)); err != nil {
 			return err
 		}
 	}

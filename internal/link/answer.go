@@ -53,7 +53,7 @@ func (e *Endpoint) reply(r *request, k *packet) {
 		e.pool.drop(k)
 		return
 	}
-	number(path, k)
+	e.number(path, k)
 	r.replies = append(r.replies, k)
 }
 
@@ -68,9 +68,19 @@ func (e *Endpoint) ReplyPayload(id Request, h wire.Header, payload []byte) error
 	if path == nil {
 		return nil
 	}
+	if r.refused = e.refusesBundle(path); r.refused {
+		e.stats.GivenUp++
+		return nil
+	}
 	var err error
 	r.replies, err = e.cut(path, r.replies, h, payload)
 	return err
+}
+
+// refusesBundle reports whether an answer in fragments is too much for a path now: an unproven one waits for one
+// at a time, and for the memory that such paths have.
+func (e *Endpoint) refusesBundle(path *path) bool {
+	return !path.peer.Stream() && !path.proof.proven && (len(path.bundles) > 0 || e.isOverMemory(true))
 }
 
 // cut appends the fragments of a payload to dst. Their sequence numbers stay the same in every
@@ -93,7 +103,7 @@ func (e *Endpoint) cut(path *path, dst []*packet, h wire.Header, payload []byte)
 			return dst[:start], err
 		}
 		k := e.pool.copyOf(e.scratch)
-		number(path, k)
+		e.number(path, k)
 		dst = append(dst, k)
 	}
 	return dst, nil

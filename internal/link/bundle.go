@@ -22,7 +22,8 @@ func (e *Endpoint) addBundle(now time.Duration, path *path, b bundle, right *exe
 		e.dropBundle(&b)
 		return
 	}
-	if len(path.bundles) >= maxBundles || e.isOverMemory() {
+	// The answer to an unproven address has its memory already: see refusesBundle.
+	if len(path.bundles) >= maxBundles || !b.chunks[0].unproven && e.isOverMemory(false) {
 		e.stats.GivenUp++
 		e.dropBundle(&b)
 		return

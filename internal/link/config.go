@@ -29,7 +29,7 @@ type Config struct {
 	// 4096.
 	MaxPaths, MaxPerHost int
 	// MaxPacketBytes bounds the memory of packets that wait for an ACK or are kept for replay;
-	// over it packets are sent once. 64 MiB.
+	// over it packets are sent once. 64 MiB. Packets to unproven addresses have a sixteenth of it in addition.
 	MaxPacketBytes int
 	// TokenRate and HostRate bound the requests per second of one token and of one IP address
 	// (one /56 of IPv6). Zero or less means no bound. Requests without a token count at
@@ -53,7 +53,8 @@ const (
 	maxOpen       = 64               // requests of a session in flight
 	maxQueue      = 128              // packets of a path without ACK
 	maxWithheld   = 16               // packets of an unproven path
-	maxBundles    = 8                // fragmented answers of a path
+	maxBundles    = 8                // fragmented answers of a path; 1 of an unproven one
+	unprovenShare = 16               // part of MaxPacketBytes for packets to unproven addresses
 	maxAnswers    = 8                // requests of a session whose answers are kept
 	maxAddresses  = 4                // addresses of a session
 	maxPerAddress = 4                // paths of an address

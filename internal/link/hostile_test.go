@@ -2,8 +2,10 @@ package link
 
 import (
 	"encoding/binary"
+	"fmt"
 	"net/netip"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -302,4 +304,48 @@ func TestProofOutlivesTheSession(t *testing.T) {
 	r.took()
 	r.send(alice, move(tokenA, 4))
 	r.sees("")
+}
+
+// TestUnprovenHaveMemoryOfTheirOwn: long answers to many forged addresses take no memory from players, whose packets
+// are still repeated; one such address gets one of them at a time, and what is refused is neither acknowledged nor
+// taken for done.
+func TestUnprovenHaveMemoryOfTheirOwn(t *testing.T) {
+	r := newRig(t, Config{MaxPacketBytes: 1 << 20})
+	canned := r.handler
+	r.handler = func(id Request, p *wire.Packet) {
+		if p.Ctrl != wire.CtrlGetProfileTOS {
+			canned(id, p)
+			return
+		}
+		Answer(r.s, id, wire.Header{Token: p.Token}, wire.ProfileTOSData{Terms: make([]byte, 60_000)})
+		r.gate++
+		r.s.Finish(id, r.gate)
+	}
+	r.prove(alice)
+	for i := range 256 {
+		forged := peerAt(fmt.Sprintf("203.0.113.%d:7", i))
+		for seq := range uint32(3) {
+			r.send(forged, terms(wamble.Token{0xC0, byte(i)}, seq+1))
+		}
+	}
+	if got, most := r.s.pool.unproven, 1<<20/unprovenShare+100<<10; got > most {
+		t.Errorf("packets to unproven addresses use %d bytes, want at most %d", got, most)
+	}
+	r.out.Reset()
+	r.ran = nil
+	r.send(peerAt("203.0.113.9:7"), terms(wamble.Token{0xC0, 9}, 2))
+	r.sees("")
+	if got := strings.Join(r.ran, ", "); got != "GET_PROFILE_TOS 2" {
+		t.Errorf("the repetition of a refused request is %q, want a new one", got)
+	}
+	r.send(alice, move(tokenA, 3))
+	r.sees("ACK 3, BOARD_UPDATE 1")
+	r.wait(time.Second)
+	if got := r.took(); !strings.Contains(got, "BOARD_UPDATE 1") {
+		t.Errorf("a player's update was not repeated: %q", got)
+	}
+	r.wait(10 * time.Minute)
+	if r.s.pool.held != 0 || r.s.pool.unproven != 0 {
+		t.Errorf("in the end %d bytes are held, %d for unproven addresses", r.s.pool.held, r.s.pool.unproven)
+	}
 }

@@ -92,6 +92,10 @@ func (e *Endpoint) confirm(now time.Duration, o *output, alone bool, out Sink) {
 	if path == nil || r.unreliably || (len(path.sess.open) == 1) != alone {
 		return
 	}
+	if r.refused {
+		r.forget()
+		return
+	}
 	if r.held = !e.canAnswer(now, path, firstSize(r.replies), path.exemptionOf(&r.h, r.size)); !r.held {
 		e.acknowledge(now, path, &r.h, out)
 	}
@@ -214,13 +218,16 @@ func (e *Endpoint) Unseen(id Request, board wamble.BoardID) bool {
 // pushTo puts a packet for e behind a durable index.
 func (e *Endpoint) pushTo(path *path, packet []byte, durableIndex uint64) {
 	k := e.pool.copyOf(packet)
-	number(path, k)
+	e.number(path, k)
 	o := e.outputs.add(durableIndex)
 	o.push, o.e, o.serial = k, path, path.serial
 }
 
-// number sets the sequence number of a packet for e.
-func number(path *path, k *packet) {
+// number sets the sequence number of a packet for a path.
+func (e *Endpoint) number(path *path, k *packet) {
+	if !path.peer.Stream() && !path.proof.proven {
+		e.pool.countUnproven(k)
+	}
 	switch {
 	case k.flags().Unreliable():
 		wire.SetSeq(k.buf, 0)

@@ -12,6 +12,7 @@ import (
 type packet struct {
 	buf           []byte
 	refs          int32
+	unproven      bool   // it is counted among the packets of unproven addresses
 	snapshotIndex uint32 // its number while a snapshot is written
 }
 
@@ -45,6 +46,13 @@ const (
 type pool struct {
 	small, large []*packet
 	held         int // bytes of capacity in use
+	unproven     int // those of them of packets that were made for unproven addresses
+}
+
+// countUnproven counts a packet among those of unproven addresses.
+func (p *pool) countUnproven(k *packet) {
+	k.unproven = true
+	p.unproven += cap(k.buf)
 }
 
 // copyOf returns a packet with the bytes of b and one reference.
@@ -78,6 +86,10 @@ func (p *pool) drop(k *packet) {
 		return
 	}
 	p.held -= cap(k.buf)
+	if k.unproven {
+		k.unproven = false
+		p.unproven -= cap(k.buf)
+	}
 	free, most := &p.small, maxSpare
 	if cap(k.buf) > smallPacket {
 		free, most = &p.large, maxSpareLarge

@@ -30,7 +30,7 @@ func (e *Endpoint) push(now time.Duration, path *path, p pending, right *exempti
 		e.pool.drop(p.k)
 		return
 	}
-	if !p.chunk && e.isOverMemory() {
+	if !p.chunk && e.isOverMemory(p.k.unproven) {
 		e.stats.Unkept++
 		if e.allow(now, path, len(p.k.buf), right) {
 			e.emit(path, p.k, out)
@@ -44,9 +44,15 @@ func (e *Endpoint) push(now time.Duration, path *path, p pending, right *exempti
 	e.table.timers.sooner(path, p.due)
 }
 
-// isOverMemory reports whether packets use all the memory of MaxPacketBytes: further ones are sent
-// once and not kept.
-func (e *Endpoint) isOverMemory() bool { return e.pool.held > e.cfg.MaxPacketBytes }
+// isOverMemory reports whether packets use all their memory: further ones are sent once and not kept. Those that
+// were made for unproven addresses have a share of their own, so that senders who forge addresses take nothing from
+// players.
+func (e *Endpoint) isOverMemory(unproven bool) bool {
+	if unproven {
+		return e.pool.unproven > e.cfg.MaxPacketBytes/unprovenShare
+	}
+	return e.pool.held-e.pool.unproven > e.cfg.MaxPacketBytes
+}
 
 // shorten gives up the oldest packets of a full queue, so that a client that never acknowledges
 // costs no more than that. An unproven address loses withheld packets first: the ACK of a sent

@@ -12,7 +12,7 @@ func (e *Endpoint) keepAnswer(now time.Duration, sess *session, r *request) {
 	if e.cfg.ReplayTTL < 0 {
 		return
 	}
-	if e.isOverMemory() || !anyReplayed(r.replies) {
+	if !anyReplayed(r.replies) || e.isOverMemory(r.replies[0].unproven) {
 		return
 	}
 	if len(sess.answers) == maxAnswers {

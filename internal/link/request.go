@@ -17,6 +17,9 @@ type request struct {
 	held bool        // the address has no credit for the answer, so that neither ACK nor answer is sent
 	h    wire.Header // as received
 	size int         // bytes of the packet
+	// refused says that the answer is too much for an unproven address now: the request is not acknowledged, and
+	// a repetition is new.
+	refused bool
 	// shown says that the sender's address is certain: a connection or a good cookie.
 	shown bool
 	of    fingerprint
@@ -68,7 +71,7 @@ func (q *requests) add(path *path, in *incoming) Request {
 	// Single assignments: for a composite literal the compiler would build a request on the
 	// stack and copy it.
 	r, sess := &q.slots[i], path.sess
-	r.gen, r.live, r.done, r.held = r.gen+1, true, false, false
+	r.gen, r.live, r.done, r.held, r.refused = r.gen+1, true, false, false, false
 	r.h.Ctrl, r.h.Flags, r.h.Version = in.Ctrl, in.Flags, in.Version
 	r.h.Token, r.h.Board, r.h.Seq = in.Token, in.Board, in.Seq
 	r.size, r.of, r.unreliably, r.shown = in.size, in.print, in.Flags.Unreliable(), in.shown
@@ -168,10 +171,15 @@ func (e *Endpoint) Abandon(id Request) {
 	for _, k := range r.replies {
 		e.pool.drop(k)
 	}
+	r.forget()
+	e.closeRequest(id.slot)
+}
+
+// forget makes a repetition of the request a new one.
+func (r *request) forget() {
 	if sess := r.run(); sess != nil && !r.unreliably {
 		sess.win.forget(r.h.Seq)
 	}
-	e.closeRequest(id.slot)
 }
 
 // closeRequest ends a request, whose replies must have been released.

@@ -69,7 +69,7 @@ type Options struct {
 type API struct {
 	o        Options
 	mux      *http.ServeMux
-	limiter  *limiter
+	limiter  *Limiter
 	cache    *cache
 	moveRate moveRate
 	permits  permits
@@ -81,16 +81,18 @@ type API struct {
 }
 
 const (
-	askTime   = 5 * time.Second // longest query to the store
-	maxAsks   = 2               // concurrent queries; with their pauses the time of half a connection
-	maxWaits  = 64              // requests that wait for the feed
-	perSecond = 20              // requests of one host
+	askTime = 5 * time.Second // longest query to the store
+	maxAsks = 2               // concurrent queries; with their pauses the time of half a connection
+	// maxHeavyAsks are the queries of heavy routes beside those.
+	maxHeavyAsks = 1
+	maxWaits     = 64 // requests that wait for the feed
+	perSecond    = 20 // requests of one host
 )
 
 // New returns the routes of a profile, to be mounted at /api/.
 func New(o Options) *API {
 	a := &API{
-		o: o, mux: http.NewServeMux(), limiter: newLimiter(o.Now, perSecond), cache: newCache(o.Now, maxAsks),
+		o: o, mux: http.NewServeMux(), limiter: NewLimiter(o.Now, perSecond), cache: newCache(o.Now, maxAsks, maxHeavyAsks),
 		waits: make(chan struct{}, maxWaits), documents: newDocuments(),
 	}
 	for i := range routes {
@@ -152,6 +154,15 @@ func (a *API) answer(row *route, w http.ResponseWriter, r *http.Request) (*answe
 		return nil, row.stream(a, w, who)
 	}
 	return row.handle(a, who)
+}
+
+// ask returns the answer of a key from the cache, or of a query to the store that waits for its reader's turn.
+func (a *API) ask(r reader, key string, query func(ctx context.Context) (*answer, error)) (*answer, error) {
+	turns := a.cache.asks
+	if r.row != nil && r.row.heavy { // nil: a stream asks for its own
+		turns = a.cache.heavy
+	}
+	return a.cache.get(turns, wamble.HostOf(r.From), key, query)
 }
 
 // polite counts a request, and reports whether its host is within the rate limit.

@@ -58,7 +58,7 @@ func (a *API) game(r reader, kind, form string, write func([]byte, *wamble.Board
 	if err != nil || id == 0 || id > math.MaxInt64 {
 		return nil, badf("a board has a number from 1 on")
 	}
-	return a.cache.get(fmt.Sprintf("board %d %s", id, form), func(ctx context.Context) (*answer, error) {
+	return a.ask(r, fmt.Sprintf("board %d %s", id, form), func(ctx context.Context) (*answer, error) {
 		b, err := a.o.Store.Board(ctx, wamble.BoardID(id))
 		if err != nil {
 			return nil, err

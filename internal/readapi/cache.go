@@ -2,6 +2,7 @@ package readapi
 
 import (
 	"context"
+	"net/netip"
 	"sync"
 	"time"
 
@@ -9,11 +10,12 @@ import (
 )
 
 // cache keeps answers during their lifetime. Concurrent requests for a missing one share a
-// query (singleflight). The number of concurrent queries is bounded, and each holds its slot
+// query (singleflight); of different ones the hosts take turns. The number of concurrent queries is bounded, and each holds its slot
 // for restShare times as long again, so that readers leave the database to players.
 type cache struct {
-	now  func() time.Time
-	asks chan struct{} // semaphore of queries
+	now   func() time.Time
+	asks  *turns // slots of queries
+	heavy *turns // of those that read much
 
 	mu      sync.Mutex
 	entries map[string]*entry
@@ -36,13 +38,13 @@ const (
 	maxCacheBytes = 16 << 20
 )
 
-func newCache(now func() time.Time, asks int) *cache {
-	return &cache{now: now, asks: make(chan struct{}, asks), entries: map[string]*entry{}}
+func newCache(now func() time.Time, asks, heavy int) *cache {
+	return &cache{now: now, asks: &turns{free: asks}, heavy: &turns{free: heavy}, entries: map[string]*entry{}}
 }
 
-// get returns the answer of a key from the cache, or by calling ask, for at most askTime. The
-// call does not end with the request, because others may wait for the answer.
-func (s *cache) get(key string, ask func(ctx context.Context) (*answer, error)) (*answer, error) {
+// get returns the answer of a key from the cache, or by calling ask in a slot of turns, for at most askTime. The
+// call does not end with the request of the host, because others may wait for the answer.
+func (s *cache) get(turns *turns, host netip.Prefix, key string, ask func(ctx context.Context) (*answer, error)) (*answer, error) {
 	s.mu.Lock()
 	b := s.entries[key]
 	if b == nil || b.finished() && !s.now().Before(b.until) {
@@ -53,7 +55,7 @@ func (s *cache) get(key string, ask func(ctx context.Context) (*answer, error)) 
 		s.drop(key)
 		b = &entry{done: make(chan struct{})}
 		s.entries[key] = b
-		go s.fetch(key, b, ask)
+		go s.fetch(turns, host, key, b, ask)
 	}
 	s.mu.Unlock()
 	<-b.done
@@ -61,18 +63,15 @@ func (s *cache) get(key string, ask func(ctx context.Context) (*answer, error)) 
 }
 
 // fetch calls ask, and keeps the answer if it has a lifetime.
-func (s *cache) fetch(key string, b *entry, ask func(ctx context.Context) (*answer, error)) {
+func (s *cache) fetch(turns *turns, host netip.Prefix, key string, b *entry, ask func(ctx context.Context) (*answer, error)) {
 	ctx, cancel := context.WithTimeout(context.Background(), askTime)
 	defer cancel()
-	select {
-	case s.asks <- struct{}{}:
+	if b.err = turns.take(ctx, host); b.err == nil {
 		asked := time.Now()
 		// A panic is returned to the waiting requests: see API.mount.
 		b.err = guard.Call("a question to the database", func() (err error) { b.answer, err = ask(ctx); return err })
 		rest := min(restShare*time.Since(asked), maxRest)
-		time.AfterFunc(rest, func() { <-s.asks })
-	case <-ctx.Done():
-		b.err = errBusy
+		time.AfterFunc(rest, turns.give)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"net/netip"
 	"strings"
 	"sync"
@@ -21,14 +22,14 @@ import (
 func TestStoreTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const readers, question, length = 64, 10 * time.Millisecond, 20 * time.Second
-		s := newCache(time.Now, maxAsks)
+		s := newCache(time.Now, maxAsks, maxHeavyAsks)
 		var busy, most, answered, worked atomic.Int64
 		end := time.Now().Add(length)
 		var all sync.WaitGroup
 		for i := range readers {
 			all.Go(func() {
 				for n := 0; time.Now().Before(end); n++ {
-					_, err := s.get(fmt.Sprint(i, n), func(context.Context) (*answer, error) {
+					_, err := s.get(s.asks, hostNumber(i), fmt.Sprint(i, n), func(context.Context) (*answer, error) {
 						most.Store(max(most.Load(), busy.Add(1)))
 						time.Sleep(question)
 						worked.Add(int64(question))
@@ -48,6 +49,55 @@ func TestStoreTime(t *testing.T) {
 		if most.Load() > maxAsks || answered.Load() < 900 {
 			t.Errorf("%d questions at once, %d answered", most.Load(), answered.Load())
 		}
+	})
+}
+
+// hostNumber is one of many hosts.
+func hostNumber(i int) netip.Prefix {
+	return netip.PrefixFrom(netip.AddrFrom4([4]byte{192, 0, 2, byte(i)}), 32)
+}
+
+// TestHostsTakeTurns: a host whose queries fill the queue delays another host by one query of its own, and by none
+// of the routes that have slots of their own. What is more than a host may leave waiting is refused at once.
+func TestHostsTakeTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const query = 50 * time.Millisecond // with its pause a slot is taken for 200 ms
+		s := newCache(time.Now, 1, 1)
+		slow := func(context.Context) (*answer, error) { time.Sleep(query); return &answer{}, nil }
+		var all sync.WaitGroup
+		var refused atomic.Int64
+		flood := func(turns *turns, name string) {
+			for i := range 100 {
+				all.Go(func() {
+					if _, err := s.get(turns, hostNumber(1), fmt.Sprint(name, i), slow); errors.Is(err, errBusy) {
+						refused.Add(1)
+					}
+				})
+			}
+			synctest.Wait()
+		}
+		answered := func(turns *turns, key string) time.Duration {
+			t.Helper()
+			began := time.Now()
+			if _, err := s.get(turns, hostNumber(2), key, slow); err != nil {
+				t.Errorf("%s: %v", key, err)
+			}
+			return time.Since(began)
+		}
+		flood(s.heavy, "past")
+		if got := refused.Load(); got != 100-1-maxHostWaits {
+			t.Errorf("%d queries of a host were refused, want %d", got, 100-1-maxHostWaits)
+		}
+		if got := answered(s.asks, "ranks"); got != query {
+			t.Errorf("a query of other slots took %v, want %v", got, query)
+		}
+		flood(s.asks, "board")
+		for i := range 5 {
+			if got, most := answered(s.asks, fmt.Sprint("player", i)), 2*(1+restShare)*query; got > most {
+				t.Errorf("a query of another host took %v, want at most %v", got, most)
+			}
+		}
+		all.Wait()
 	})
 }
 
@@ -167,18 +217,41 @@ func TestLimiter(t *testing.T) {
 	}
 }
 
+// TestPagesAreLimited: the pages of a host have a limit of their own, and other hosts are others.
+func TestPagesAreLimited(t *testing.T) {
+	served := 0
+	pages := NewLimiter(func() time.Time { return noon }, 10).Limit(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		served++
+	}))
+	ask := func(from string) int {
+		r, w := httptest.NewRequest(http.MethodGet, "/board/17", nil), httptest.NewRecorder()
+		r.RemoteAddr = from
+		pages.ServeHTTP(w, r)
+		return w.Code
+	}
+	for range 100 {
+		ask("192.0.2.1:99")
+	}
+	if got := ask("192.0.2.1:98"); got != http.StatusTooManyRequests || served != 30 {
+		t.Errorf("%d pages were served to a host, want 30; the next is answered with %d", served, got)
+	}
+	if got := ask("192.0.2.2:99"); got != http.StatusOK {
+		t.Errorf("another host is answered with %d", got)
+	}
+}
+
 // TestQuestionPanics: a panic in a question to the store is answered 500 and reported, every
 // waiting request gets that answer, and the next one asks again.
 func TestQuestionPanics(t *testing.T) {
-	c := newCache(time.Now, 1)
+	c := newCache(time.Now, 1, 1)
 	for range 3 {
-		_, err := c.get("key", func(context.Context) (*answer, error) { panic("a test panics in a question") })
+		_, err := c.get(c.asks, hostNumber(1), "key", func(context.Context) (*answer, error) { panic("a test panics in a question") })
 		var crash *guard.Panic
 		if !errors.As(err, &crash) || problemOf(err).status != http.StatusInternalServerError {
 			t.Fatalf("got %v", err)
 		}
 	}
-	got, err := c.get("key", func(context.Context) (*answer, error) { return &answer{body: []byte("x")}, nil })
+	got, err := c.get(c.asks, hostNumber(1), "key", func(context.Context) (*answer, error) { return &answer{body: []byte("x")}, nil })
 	if err != nil || string(got.body) != "x" {
 		t.Errorf("afterwards: %v, %v", got, err)
 	}

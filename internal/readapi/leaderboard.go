@@ -68,7 +68,7 @@ func (a *API) leaderboard(r reader) (*answer, error) {
 	}
 	// Answer from the cache, which has one entry per page and reader.
 	key := fmt.Sprintf("ranks %s %s %d %d %d %s", by, of, season, limit, offset, r.Token)
-	return a.cache.get(key, func(ctx context.Context) (*answer, error) {
+	return a.ask(r, key, func(ctx context.Context) (*answer, error) {
 		q := wamble.LeaderboardQuery{Season: season, Bots: of == "bots", ByRating: by == "rating", Offset: offset,
 			Limit: limit}
 		if !r.Token.IsZero() {

@@ -1,6 +1,7 @@
 package readapi
 
 import (
+	"net/http"
 	"net/netip"
 	"sync"
 	"time"
@@ -9,9 +10,9 @@ import (
 	"wamble/internal/tokenbucket"
 )
 
-// limiter has a token bucket for each host (see wamble.HostOf). Loopback addresses are not
+// Limiter has a token bucket for each host (see wamble.HostOf). Loopback addresses are not
 // limited, because they may be a proxy with many clients, or the host's own tools.
-type limiter struct {
+type Limiter struct {
 	now   func() time.Time
 	start time.Time
 	limit tokenbucket.Limit
@@ -22,16 +23,16 @@ type limiter struct {
 
 const maxHosts = 8192
 
-// newLimiter allows a host rate requests a second; the burst is three seconds' worth.
-func newLimiter(now func() time.Time, rate int) *limiter {
-	return &limiter{
+// NewLimiter allows a host rate requests a second; the burst is three seconds' worth.
+func NewLimiter(now func() time.Time, rate int) *Limiter {
+	return &Limiter{
 		now: now, start: now(), limit: tokenbucket.Limit{Rate: rate, Per: time.Second, Burst: 3 * rate},
 		hosts: map[netip.Prefix]tokenbucket.Bucket{},
 	}
 }
 
 // admit counts a request, and reports whether it is within the limit.
-func (d *limiter) admit(ip netip.Addr) bool {
+func (d *Limiter) admit(ip netip.Addr) bool {
 	if ip.Unmap().IsLoopback() {
 		return true
 	}
@@ -51,8 +52,19 @@ func (d *limiter) admit(ip netip.Addr) bool {
 	return admitted
 }
 
+// Limit answers requests of hosts that are beyond the limit with 429, and gives the others to next.
+func (d *Limiter) Limit(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if from, err := netip.ParseAddrPort(r.RemoteAddr); err != nil || !d.admit(from.Addr()) {
+			errOften.write(w)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
 // makeRoom removes the hosts whose buckets are full again, and reports whether there is room.
-func (d *limiter) makeRoom(now time.Duration) bool {
+func (d *Limiter) makeRoom(now time.Duration) bool {
 	for host, bucket := range d.hosts {
 		if bucket.Has(now, d.limit.Burst, d.limit) {
 			delete(d.hosts, host)

@@ -56,7 +56,7 @@ type Boards struct {
 const liveGood = time.Second
 
 func (a *API) live(r reader) (*answer, error) {
-	return a.cache.get("live", func(ctx context.Context) (*answer, error) {
+	return a.ask(r, "live", func(ctx context.Context) (*answer, error) {
 		c, err := a.o.Counts(ctx)
 		if err != nil {
 			return nil, err

@@ -61,8 +61,8 @@ type Began struct {
 }
 
 // began answers with the time of the first board.
-func (a *API) began(reader) (*answer, error) {
-	return a.cache.get("began", func(ctx context.Context) (*answer, error) {
+func (a *API) began(r reader) (*answer, error) {
+	return a.ask(r, "began", func(ctx context.Context) (*answer, error) {
 		at, err := a.o.Store.Began(ctx, a.o.Profile)
 		if err != nil {
 			return nil, err
@@ -84,7 +84,7 @@ func (a *API) past(r reader) (*answer, error) {
 			return nil, badf("from is the number of a board")
 		}
 	}
-	return a.cache.get(fmt.Sprintf("past %d %d", at.Unix(), from), func(ctx context.Context) (*answer, error) {
+	return a.ask(r, fmt.Sprintf("past %d %d", at.Unix(), from), func(ctx context.Context) (*answer, error) {
 		q := wamble.PastQuery{Profile: a.o.Profile, From: at.Add(-pastEnds), Until: at.Add(pastSpan),
 			Board: wamble.BoardID(from), Limit: pastBoards}
 		got, err := a.o.Store.Past(ctx, q)

@@ -81,7 +81,7 @@ func (a *API) player(r reader) (*answer, error) {
 // aboutPlayer returns an answer about a player from the cache, or by calling ask. The reader's
 // right to it is checked afterwards, because it may depend on the player.
 func (a *API) aboutPlayer(r reader, key string, ask func(ctx context.Context) (*answer, error)) (*answer, error) {
-	got, err := a.cache.get(key, ask)
+	got, err := a.ask(r, key, ask)
 	if err != nil {
 		return nil, err
 	}

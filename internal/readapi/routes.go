@@ -19,6 +19,7 @@ type route struct {
 	// stream answers until the reader leaves; handle is nil then. An error before the
 	// first write becomes the answer.
 	stream func(*API, http.ResponseWriter, reader) error
+	heavy  bool // its queries read much, and have slots of their own
 }
 
 // param is a parameter of the query: a number within bounds, a word, or any text.
@@ -82,7 +83,7 @@ var routes = []route{
 		{name: "after", says: "a cursor, or end; without it the feed begins with the oldest game that is kept", text: true},
 	}},
 	{path: "/api/at", rights: mayViewAll, handle: (*API).began, kind: jsonType, body: Began{}, says: "when the first board was made, and what time it is"},
-	{path: "/api/at/{time}", rights: mayViewAll, handle: (*API).past, kind: jsonType, body: Past{}, says: "every board at a time, and the minute after it", query: []param{
+	{path: "/api/at/{time}", rights: mayViewAll, handle: (*API).past, heavy: true, kind: jsonType, body: Past{}, says: "every board at a time, and the minute after it", query: []param{
 		{name: "from", says: "the board to begin with, as the last answer said as next", text: true},
 	}},
 	{path: "/api/events", rights: mayView, stream: (*API).events, kind: eventsType, says: "what happens, as server-sent events: move, finished, counts, reset", query: []param{

@@ -28,7 +28,7 @@ func (a *API) trail(r reader) (*answer, error) {
 	}
 	looks := err == nil
 	key := fmt.Sprintf("trail %s %v %v", r.Token, looks, r.From)
-	return a.cache.get(key, func(ctx context.Context) (*answer, error) {
+	return a.ask(r, key, func(ctx context.Context) (*answer, error) {
 		var t wamble.Trail
 		switch s, err := a.o.Store.Session(ctx, r.Token); {
 		case errors.Is(err, store.ErrNotFound):

@@ -28,10 +28,14 @@ func (s *Server) site(p *Profile) http.Handler {
 	api := s.api(p)
 	mux.Handle("GET /api/", api)
 	mux.Handle("OPTIONS /api/", api) // CORS preflight of browsers
-	mux.Handle("GET /", web.Player(p.Config().Network.WebSocketPath,
-		func() string { return p.Config().Network.ClusterEndpoints }))
+	pages := readapi.NewLimiter(time.Now, pagesPerSecond)
+	mux.Handle("GET /", pages.Limit(web.Player(p.Config().Network.WebSocketPath,
+		func() string { return p.Config().Network.ClusterEndpoints })))
 	return mux
 }
+
+// pagesPerSecond are the pages and their files of one host, which can have many people behind it.
+const pagesPerSecond = 100
 
 // draining is the text of /readyz while new players are refused.
 const draining = "draining: nobody new is taken"

@@ -16,6 +16,10 @@ const (
 	// inboxForwarded is how many packets of an inbox may be datagrams from other shards or
 	// nodes. Any more are dropped.
 	inboxForwarded = inboxPackets / 2
+	// inboxRemote is how many packets of connections at other nodes may wait in addition, and inboxRemoteShare how
+	// many of one of them. Nobody can make such a connection wait: it is cut when there is no room.
+	inboxRemote      = inboxPackets
+	inboxRemoteShare = inboxRemote / 4
 )
 
 // inbox queues the packets and ends of connections for the loop. The loop never blocks here;
@@ -23,10 +27,12 @@ const (
 type inbox struct {
 	mu        sync.Mutex
 	room      sync.Cond
-	ring      [inboxPackets]inboxSlot
+	ring      [inboxPackets + inboxRemote]inboxSlot
 	head      int // index of the oldest packet
 	count     int
 	forwarded int           // datagrams among count
+	remote    int           // packets of connections at other nodes among count
+	remoteOf  map[wamble.Peer]int
 	ended     []wamble.Peer // peers of connections that have ended
 	stopped   bool
 	waiting   atomic.Int64 // count + len(ended), readable without the lock
@@ -53,7 +59,7 @@ type source struct {
 }
 
 func newInbox(notify func()) *inbox {
-	in := &inbox{notify: notify}
+	in := &inbox{notify: notify, remoteOf: map[wamble.Peer]int{}}
 	in.room.L = &in.mu
 	return in
 }
@@ -62,7 +68,7 @@ func newInbox(notify func()) *inbox {
 // packet.
 func (in *inbox) put(from *source, packet []byte) {
 	in.mu.Lock()
-	for !in.stopped && (in.count == inboxPackets || from.waiting.Load() >= inboxShare) {
+	for !in.stopped && (in.isFull() || from.waiting.Load() >= inboxShare) {
 		in.room.Wait()
 	}
 	if in.stopped {
@@ -79,20 +85,30 @@ func (in *inbox) put(from *source, packet []byte) {
 // returns false if there is no room.
 func (in *inbox) forward(p Packet) bool {
 	in.mu.Lock()
-	if in.count == inboxPackets || in.forwarded == inboxForwarded {
+	stream := p.Peer.Stream()
+	if stream && (in.remote == inboxRemote || in.remoteOf[p.Peer] == inboxRemoteShare) ||
+		!stream && (in.isFull() || in.forwarded == inboxForwarded) {
 		in.mu.Unlock()
 		return false
 	}
-	in.forwarded++
+	if stream {
+		in.remote++
+		in.remoteOf[p.Peer]++
+	} else {
+		in.forwarded++
+	}
 	in.add(inboxSlot{peer: p.Peer}, p.Data)
 	in.mu.Unlock()
 	in.notify()
 	return true
 }
 
+// isFull reports whether there is no room but for packets of connections at other nodes.
+func (in *inbox) isFull() bool { return in.count-in.remote >= inboxPackets }
+
 // add appends a packet to the ring, which must have room.
 func (in *inbox) add(s inboxSlot, packet []byte) {
-	slot := &in.ring[(in.head+in.count)%inboxPackets]
+	slot := &in.ring[(in.head+in.count)%len(in.ring)]
 	s.data = append(slot.data[:0], packet...)
 	*slot = s
 	in.count++
@@ -135,13 +151,18 @@ func (in *inbox) fetch(packets []Packet, ended []wamble.Peer, buffers [][]byte) 
 		buffers[i] = append(buffers[i][:0], slot.data...)
 		packets = append(packets, Packet{Peer: slot.peer, Data: buffers[i]})
 		switch {
+		case slot.from == nil && slot.peer.Stream():
+			in.remote--
+			if in.remoteOf[slot.peer]--; in.remoteOf[slot.peer] == 0 {
+				delete(in.remoteOf, slot.peer)
+			}
 		case slot.from == nil:
 			in.forwarded--
 		case !in.stopped:
 			freed = slot.from.waiting.Add(-1) == inboxShare-1 || freed
 		}
 		slot.from = nil
-		in.head = (in.head + 1) % inboxPackets
+		in.head = (in.head + 1) % len(in.ring)
 	}
 	in.count -= n
 	endedCount := 0
@@ -177,7 +198,7 @@ func (in *inbox) stop() {
 	if !in.stopped {
 		in.stopped = true
 		for i := range in.count {
-			if from := in.ring[(in.head+i)%inboxPackets].from; from != nil {
+			if from := in.ring[(in.head+i)%len(in.ring)].from; from != nil {
 				from.waiting.Add(-1)
 			}
 		}

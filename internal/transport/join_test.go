@@ -69,13 +69,38 @@ func TestPass(t *testing.T) {
 		ended[0] != peer {
 		t.Errorf("got %v and %v", packets, ended)
 	}
-	for range inboxForwarded {
-		if !ports[0].DeliverForwarded(1, Packet{peer, []byte("x")}) {
-			t.Fatal("a packet is lost though there is room")
+}
+
+// TestDatagramsAreDroppedFirst: a burst of datagrams that another node passes on costs no connection there its
+// packets. A connection has a share, and what is fetched makes room again.
+func TestDatagramsAreDroppedFirst(t *testing.T) {
+	ports := openShards(t, Options{}, 2)
+	deliver := func(peer wamble.Peer, n int) (taken int) {
+		for range n {
+			if ports[0].DeliverForwarded(1, Packet{peer, []byte("x")}) {
+				taken++
+			}
 		}
+		return taken
 	}
-	if ports[0].DeliverForwarded(1, Packet{peer, []byte("x")}) {
-		t.Error("more packets are passed than there is room for")
+	datagrams := wamble.Peer{Addr: ports[0].Addr(), Node: 9}
+	for round := range 3 {
+		if got := deliver(datagrams, 3000); got != inboxForwarded {
+			t.Errorf("round %d: %d datagrams were taken, want %d", round, got, inboxForwarded)
+		}
+		want := inboxForwarded
+		for i := range 20 {
+			conn := wamble.Peer{Addr: ports[0].Addr(), Route: uint32(i + 1), Node: 9}
+			if got := deliver(conn, 10); got != 10 {
+				t.Errorf("round %d: connection %d lost %d of 10 packets", round, i, 10-got)
+			}
+			want += 10
+		}
+		greedy := wamble.Peer{Addr: ports[0].Addr(), Route: 99, Node: 9}
+		if got := deliver(greedy, 2000); got != inboxRemoteShare {
+			t.Errorf("round %d: a connection has %d packets waiting, want %d", round, got, inboxRemoteShare)
+		}
+		receive(t, ports[1], want+inboxRemoteShare, 0)
 	}
 }
 
