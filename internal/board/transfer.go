@@ -36,7 +36,6 @@ func (p *Pool) SendTo(now time.Time, from, to int, stays func(*Board) bool, out 
 // SendAnyTo sends any free board to another shard. It returns nil if there is none that may be sent.
 func (p *Pool) SendAnyTo(now time.Time, from, to int, stays func(*Board) bool, out intent.Intents) *Board {
 	t := p.tick(now)
-	p.readDeferred(1)
 	for i := p.free - 1; i >= 0; i-- {
 		if b := p.inPlay[i].board; !p.inPlay[i].isOffered(t) && b.former == 0 && !stays(b) {
 			return p.send(t, b, from, to, out)

@@ -61,7 +61,7 @@ func (h *Inheritance) PeerState() ([]byte, error) {
 	if !ok {
 		return nil, nil
 	}
-	b, _, done, err := Read(path, peerStateFile)
+	b, done, err := Read(path, peerStateFile)
 	if err != nil {
 		return nil, err
 	}

@@ -17,14 +17,10 @@ import (
 //	length of the name 2, length of the state 8, CRC-32C 4 of name and state
 //	name of the profile, state
 //
-// Version 2 has boards that were written ahead between name and state, and their length in
-// 8 bytes after the CRC, which covers them.
-//
 // The file is not synced. It is read at once on the same machine; after a loss of power
 // journal and store have everything.
 const (
 	stateMagic = "wamble state 1\n"
-	aheadMagic = "wamble state 2\n"
 	headerSize = len(stateMagic) + 14
 	maxState   = 4 << 30
 )
@@ -44,8 +40,6 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 type File struct {
 	file    *os.File
 	profile string
-	ahead   int64  // bytes that were written ahead
-	sum     uint32 // CRC of the name and these bytes
 }
 
 // Create creates a private file in dir and reserves about size bytes, so that lack of room
@@ -66,7 +60,7 @@ func Create(dir, profile string, size int64) (*File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("state file: %w", err)
 	}
-	made := &File{file: f, profile: profile, sum: crc32.Checksum([]byte(profile), castagnoli)}
+	made := &File{file: f, profile: profile}
 	err = reserve(f, size)
 	if err == nil {
 		err = fill(f, size)
@@ -93,32 +87,16 @@ func fill(f *os.File, size int64) error {
 // Path returns the name of the file.
 func (f *File) Path() string { return f.file.Name() }
 
-// WriteAhead appends bytes to the part that is written ahead of the state.
-func (f *File) WriteAhead(b []byte) error {
-	if _, err := f.file.WriteAt(b, f.aheadAt()+f.ahead); err != nil {
-		return fmt.Errorf("state file: %w", err)
-	}
-	f.ahead += int64(len(b))
-	f.sum = crc32.Update(f.sum, castagnoli, b)
-	return nil
-}
-
-// aheadAt returns the offset of the part that is written ahead.
-func (f *File) aheadAt() int64 { return int64(headerSize + 8 + len(f.profile)) }
-
 // Write writes the state and closes the file.
 func (f *File) Write(state []byte) error {
 	head := append([]byte(stateMagic), make([]byte, 14)...)
 	tail := head[len(stateMagic):]
 	binary.LittleEndian.PutUint16(tail, uint16(len(f.profile)))
 	binary.LittleEndian.PutUint64(tail[2:], uint64(len(state)))
-	binary.LittleEndian.PutUint32(tail[10:], crc32.Update(f.sum, castagnoli, state))
-	if f.ahead > 0 {
-		copy(head, aheadMagic)
-		head = binary.LittleEndian.AppendUint64(head, uint64(f.ahead))
-	}
+	sum := crc32.Checksum([]byte(f.profile), castagnoli)
+	binary.LittleEndian.PutUint32(tail[10:], crc32.Update(sum, castagnoli, state))
 	head = append(head, f.profile...)
-	at := int64(len(head)) + f.ahead
+	at := int64(len(head))
 	_, err := f.file.WriteAt(head, 0)
 	if err == nil {
 		_, err = f.file.WriteAt(state, at)
@@ -138,24 +116,24 @@ func (f *File) Remove() {
 	os.Remove(f.file.Name())
 }
 
-// Read returns the state in a file and the part that was written ahead. Done releases the
-// memory of both, which must not be used afterwards. Errors: ErrStateFile, or one of the
+// Read returns the state in a file. Done releases its memory, which must not be used
+// afterwards. Errors: ErrStateFile, or one of the
 // system.
-func Read(path, profile string) (state, ahead []byte, done func(), err error) {
+func Read(path, profile string) (state []byte, done func(), err error) {
 	f, err := openPrivate(path)
 	if err != nil {
-		return nil, nil, nil, fmt.Errorf("state file: %w", err)
+		return nil, nil, fmt.Errorf("state file: %w", err)
 	}
 	defer f.Close()
 	b, done, err := contents(f, path)
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, nil, err
 	}
-	if state, ahead, err = decodeState(b, profile); err != nil {
+	if state, err = decodeState(b, profile); err != nil {
 		done()
-		return nil, nil, nil, fmt.Errorf("%s: %w", path, err)
+		return nil, nil, fmt.Errorf("%s: %w", path, err)
 	}
-	return state, ahead, done, nil
+	return state, done, nil
 }
 
 // contents returns the bytes of a state file. It fails if the file is not private or too
@@ -178,31 +156,26 @@ func contents(f *os.File, path string) (b []byte, done func(), err error) {
 }
 
 // decodeState decodes the bytes of a state file.
-func decodeState(b []byte, profile string) (state, ahead []byte, err error) {
+func decodeState(b []byte, profile string) (state []byte, err error) {
 	if len(b) < headerSize {
-		return nil, nil, fmt.Errorf("%w: it is not whole", ErrStateFile)
+		return nil, fmt.Errorf("%w: it is not whole", ErrStateFile)
 	}
 	head, rest := b[len(stateMagic):headerSize], b[headerSize:]
-	before := uint64(0)
-	switch magic := string(b[:len(stateMagic)]); {
-	case magic == stateMagic:
-	case magic == aheadMagic && len(rest) >= 8:
-		before, rest = binary.LittleEndian.Uint64(rest), rest[8:]
-	default:
-		return nil, nil, fmt.Errorf("%w: it is of another version, or none", ErrStateFile)
+	if string(b[:len(stateMagic)]) != stateMagic {
+		return nil, fmt.Errorf("%w: it is of another version, or none", ErrStateFile)
 	}
 	n := uint64(binary.LittleEndian.Uint16(head))
 	size := binary.LittleEndian.Uint64(head[2:])
-	if all := uint64(len(rest)); n > all || before > all-n || size != all-n-before {
-		return nil, nil, fmt.Errorf("%w: it is not whole", ErrStateFile)
+	if all := uint64(len(rest)); n > all || size != all-n {
+		return nil, fmt.Errorf("%w: it is not whole", ErrStateFile)
 	}
 	if crc32.Checksum(rest, castagnoli) != binary.LittleEndian.Uint32(head[10:]) {
-		return nil, nil, fmt.Errorf("%w: its checksum is wrong", ErrStateFile)
+		return nil, fmt.Errorf("%w: its checksum is wrong", ErrStateFile)
 	}
 	if name := string(rest[:n]); name != profile {
-		return nil, nil, fmt.Errorf("%w: it is of profile %q, not of %q", ErrStateFile, name, profile)
+		return nil, fmt.Errorf("%w: it is of profile %q, not of %q", ErrStateFile, name, profile)
 	}
-	return rest[n+before:], rest[n : n+before], nil
+	return rest[n:], nil
 }
 
 // Sweep removes the state files in dir of a process that died during a handoff, and returns

@@ -35,12 +35,6 @@ func saveBoards(p *Profile, dst []byte) ([]byte, error) { return p.boards.Snapsh
 func loadBoards(a *adoption, state []byte) (err error) {
 	a.boards, err = board.Load(a.p.boardOptions(), numbers[wamble.BoardID](a.p, wamble.BoardIDs), a.p.randomness.rng,
 		state)
-	if err == nil && a.boards.LacksDeferred() != (a.p.aheadData != nil) {
-		return ErrState // what was written ahead belongs to another snapshot
-	}
-	if err == nil && a.p.aheadData != nil {
-		err = a.boards.LoadDeferred(a.p.aheadData, a.outdated)
-	}
 	return err
 }
 
