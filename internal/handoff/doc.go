@@ -34,8 +34,7 @@
 //	old image: Leave                             new image: Serve
 //	check    run the new binary in check mode
 //	select   select the shards that have a state; make no more boards
-//	slim     free unused memory, collapse the rest to large pages
-//	files    reserve room for the states
+//	files    create the files of the states
 //	sockets  duplicate the descriptors
 //	flush    stop the drain; flush the journal's memory
 //	pause    finish requests of HTTP and control socket

@@ -57,20 +57,18 @@ const (
 	quiesceTime = 8 * time.Second       // for the drain's batch; longer than the wait for a locked SQLite
 	pauseTime   = 2 * time.Second       // for HTTP requests that are being answered
 	freezeTime  = 5 * time.Second       // for pending decisions to become durable
-	joinTime    = 4 * time.Second       // for joining memory to large pages
 	partTime    = 25 * time.Millisecond // for the last frames to WebSocket clients
 )
 
 // LongestTime bounds a handoff until the exec, with a reserve for the disk. One that takes
 // longer hangs.
-const LongestTime = checkTime + freezeTime + quiesceTime + pauseTime + joinTime + freezeTime + 15*time.Second
+const LongestTime = checkTime + freezeTime + quiesceTime + pauseTime + freezeTime + 15*time.Second
 
 // leaving is a handoff that is under way.
 type leaving struct {
 	*Process
 	next      *Inheritance
 	files     map[string]*File
-	rooms     map[string][]byte // buffers for the states, by profile
 	frozen    map[string]*loop.Frozen
 	serve     []*loop.Runtime // the shards with a state
 	restoreGC func()          // resumes garbage collection; nil if it is not stopped
@@ -83,7 +81,6 @@ var steps = []struct {
 }{
 	{"check", (*leaving).check},
 	{"select", (*leaving).selectServing},
-	{"slim", (*leaving).shrinkMemory},
 	{"files", (*leaving).makeFiles},
 	{"sockets", (*leaving).leaveSockets},
 	{"flush", (*leaving).flush},
@@ -115,7 +112,7 @@ func Leave(ctx context.Context, s *Process, report Report) error {
 
 func newLeaving(s *Process) *leaving {
 	return &leaving{
-		Process: s, files: map[string]*File{}, rooms: map[string][]byte{}, frozen: map[string]*loop.Frozen{},
+		Process: s, files: map[string]*File{}, frozen: map[string]*loop.Frozen{},
 		next: &Inheritance{
 			Sockets: map[string]int{}, Listeners: map[string]int{}, States: map[string]string{},
 			Note: Note{Began: time.Now().UnixNano(), From: s.Version},
@@ -245,14 +242,6 @@ func (l *leaving) pause(ctx context.Context) error {
 	return nil
 }
 
-// shrinkMemory frees unused memory and joins the rest to large pages, because exec frees the memory
-// page by page before the next image runs. It takes seconds with a million boards.
-func (l *leaving) shrinkMemory(context.Context) error {
-	debug.FreeOSMemory()
-	joinPages(time.Now().Add(joinTime))
-	return nil
-}
-
 // pauseGC stops garbage collection until resume is called. With a memory limit
 // (GOMEMLIMIT) it still runs near the limit.
 func pauseGC() (resume func()) {
@@ -322,7 +311,7 @@ func (l *leaving) writeStates(ctx context.Context) error {
 				func(err error) { l.Log.Error("clients were not told of the handoff", "err", err) })
 		}()
 		file, frozen := l.files[rt.Name()], l.frozen[rt.Name()]
-		state, err := frozen.Snapshot(l.rooms[rt.Name()])
+		state, err := frozen.Snapshot(nil)
 		if err == nil {
 			err = file.Write(state)
 		}

@@ -6,34 +6,19 @@ import (
 	"os"
 	"syscall"
 
-	"wamble/internal/loop"
-	"wamble/internal/profile"
 	"wamble/internal/transport"
 )
 
-// makeFiles creates the state files and reserves memory while players are served.
-func (l *leaving) makeFiles(ctx context.Context) error {
+// makeFiles creates the state files while players are served.
+func (l *leaving) makeFiles(context.Context) error {
 	for _, rt := range l.serve {
-		if err := l.makeFile(ctx, rt); err != nil {
-			return err
+		f, err := Create(l.StateDir, rt.Name())
+		if err != nil {
+			return &ExportError{ExportNotReady, err}
 		}
+		l.files[rt.Name()] = f
+		l.next.States[rt.Name()] = f.Path()
 	}
-	return nil
-}
-
-// makeFile creates the state file of one shard, and reserves memory for the state.
-func (l *leaving) makeFile(ctx context.Context, rt *loop.Runtime) error {
-	size := 0
-	if !rt.Do(ctx, func(p *profile.Profile) { size = p.SnapshotSize() }) {
-		return NotReady("profile %s does not answer", rt.Name())
-	}
-	f, err := Create(l.StateDir, rt.Name(), int64(size))
-	if err != nil {
-		return &ExportError{ExportNotReady, err}
-	}
-	l.files[rt.Name()] = f
-	l.next.States[rt.Name()] = f.Path()
-	l.rooms[rt.Name()] = touched(size + size/8)
 	return nil
 }
 
@@ -42,21 +27,12 @@ func (l *leaving) writePeerState(peerState []byte) error {
 	if peerState == nil {
 		return nil
 	}
-	f, err := Create(l.StateDir, peerStateFile, int64(len(peerState)))
+	f, err := Create(l.StateDir, peerStateFile)
 	if err != nil {
 		return &ExportError{ExportNotReady, err}
 	}
 	l.files[PeerStateEntry], l.next.States[PeerStateEntry] = f, f.Path()
 	return f.Write(peerState)
-}
-
-// touched returns an empty slice with capacity size, whose pages are already mapped.
-func touched(size int) []byte {
-	room := make([]byte, size)
-	for i := 0; i < len(room); i += os.Getpagesize() {
-		room[i] = 1
-	}
-	return room[:0]
 }
 
 // leaveSockets duplicates the descriptors that the next image inherits.

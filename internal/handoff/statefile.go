@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -42,9 +43,8 @@ type File struct {
 	profile string
 }
 
-// Create creates a private file in dir and reserves about size bytes, so that lack of room
-// is noticed early.
-func Create(dir, profile string, size int64) (*File, error) {
+// Create creates a private file in dir.
+func Create(dir, profile string) (*File, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, fmt.Errorf("state directory: %w", err)
@@ -60,28 +60,7 @@ func Create(dir, profile string, size int64) (*File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("state file: %w", err)
 	}
-	made := &File{file: f, profile: profile}
-	err = reserve(f, size)
-	if err == nil {
-		err = fill(f, size)
-	}
-	if err != nil {
-		made.Remove()
-		return nil, fmt.Errorf("state file %s: no room for %d bytes: %w", f.Name(), size, err)
-	}
-	return made, nil
-}
-
-// fill writes zeros, so that the file's pages are in the page cache when the state is
-// written.
-func fill(f *os.File, size int64) error {
-	zeros := make([]byte, 256<<10)
-	for at := int64(0); at < size; at += int64(len(zeros)) {
-		if _, err := f.WriteAt(zeros[:min(int64(len(zeros)), size-at)], at); err != nil {
-			return err
-		}
-	}
-	return nil
+	return &File{file: f, profile: profile}, nil
 }
 
 // Path returns the name of the file.
@@ -96,13 +75,9 @@ func (f *File) Write(state []byte) error {
 	sum := crc32.Checksum([]byte(f.profile), castagnoli)
 	binary.LittleEndian.PutUint32(tail[10:], crc32.Update(sum, castagnoli, state))
 	head = append(head, f.profile...)
-	at := int64(len(head))
-	_, err := f.file.WriteAt(head, 0)
+	_, err := f.file.Write(head)
 	if err == nil {
-		_, err = f.file.WriteAt(state, at)
-	}
-	if err == nil { // release the unused room
-		err = f.file.Truncate(at + int64(len(state)))
+		_, err = f.file.Write(state)
 	}
 	if err = errors.Join(err, f.file.Close()); err != nil {
 		return fmt.Errorf("state file: %w", err)
@@ -116,43 +91,33 @@ func (f *File) Remove() {
 	os.Remove(f.file.Name())
 }
 
-// Read returns the state in a file. Done releases its memory, which must not be used
-// afterwards. Errors: ErrStateFile, or one of the
-// system.
-func Read(path, profile string) (state []byte, done func(), err error) {
+// Read returns the state in a file. It fails if the file is not private, too long, or not the
+// state of that profile. Errors: ErrStateFile, or one of the system.
+func Read(path, profile string) ([]byte, error) {
 	f, err := openPrivate(path)
 	if err != nil {
-		return nil, nil, fmt.Errorf("state file: %w", err)
+		return nil, fmt.Errorf("state file: %w", err)
 	}
 	defer f.Close()
-	b, done, err := contents(f, path)
-	if err != nil {
-		return nil, nil, err
-	}
-	if state, err = decodeState(b, profile); err != nil {
-		done()
-		return nil, nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return state, done, nil
-}
-
-// contents returns the bytes of a state file. It fails if the file is not private or too
-// long.
-func contents(f *os.File, path string) (b []byte, done func(), err error) {
 	info, err := f.Stat()
 	if err != nil {
-		return nil, nil, fmt.Errorf("state file: %w", err)
+		return nil, fmt.Errorf("state file: %w", err)
 	}
 	if !info.Mode().IsRegular() || info.Mode().Perm()&0o077 != 0 || !ours(info) {
-		return nil, nil, fmt.Errorf("%w: %s is not a private file of ours", ErrStateFile, path)
+		return nil, fmt.Errorf("%w: %s is not a private file of ours", ErrStateFile, path)
 	}
-	if info.Size() == 0 || info.Size() > maxState {
-		return nil, nil, fmt.Errorf("%w: %s has %d bytes", ErrStateFile, path, info.Size())
+	if info.Size() > maxState {
+		return nil, fmt.Errorf("%w: %s has %d bytes", ErrStateFile, path, info.Size())
 	}
-	if b, done, err = view(f, info.Size()); err != nil {
-		return nil, nil, fmt.Errorf("state file: %w", err)
+	b := make([]byte, info.Size())
+	if _, err := io.ReadFull(f, b); err != nil {
+		return nil, fmt.Errorf("state file: %w", err)
 	}
-	return b, done, nil
+	state, err := decodeState(b, profile)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return state, nil
 }
 
 // decodeState decodes the bytes of a state file.

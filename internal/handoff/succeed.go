@@ -73,12 +73,11 @@ func Begin(h *Inheritance, profiles []*config.Profile) *Successor {
 func (st *state) load(path, name string, cfg *config.Profile, shard wamble.Shard) {
 	defer close(st.done)
 	defer guard.Into(&st.err, "the adoption of a state")
-	text, done, err := Read(path, name)
+	text, err := Read(path, name)
 	if err != nil {
 		st.err = err
 		return
 	}
-	defer done()
 	st.adopted, st.err = loop.Adopt(cfg, shard, text)
 }
 

@@ -120,12 +120,3 @@ func loadCacheAges(a *adoption, state []byte) error {
 	}
 	return sectionError(&r)
 }
-
-// SnapshotSize estimates the size of a snapshot, rather too high, so that memory can be allocated while
-// players are still served.
-func (p *Profile) SnapshotSize() int {
-	const perSession, rest = 512, 1 << 20
-	perCopy := 48 + 20*p.shard.Of
-	return p.boards.SnapshotSize() + p.link.SnapshotSize() +
-		p.sessions.Len()*perSession + len(p.cacheAges.queue)*perCopy + rest
-}
