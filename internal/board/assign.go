@@ -101,9 +101,6 @@ func (p *Pool) anyFree() *Board {
 	if b := p.first(); b != nil {
 		p.wake(b)
 	}
-	if p.free == 0 {
-		return nil // the deferred boards are damaged
-	}
 	return p.inPlay[p.free-1].board
 }
 
@@ -162,7 +159,7 @@ func (p *Pool) accept(at int64, offered wamble.BoardID, out intent.Intents) *Boa
 	if offered == 0 {
 		return nil
 	}
-	if b := p.fetch(offered); b != nil {
+	if b := p.boards[offered]; b != nil {
 		if b.asleep {
 			p.wake(b)
 		}
@@ -279,7 +276,6 @@ func (p *Pool) comeBack(now int64, player *Player) *Board {
 // openFor is open for a player: among the first maxCandidates sleeping boards it avoids those with the
 // player's own move as the last.
 func (p *Pool) openFor(at int64, player *Player, out intent.Intents) (*Board, error) {
-	p.readDeferred(maxCandidates)
 	var best *Board
 	for i := range p.asleep[:min(len(p.asleep), maxCandidates)] {
 		b := p.asleep[i].board
@@ -307,7 +303,6 @@ const (
 	classes  tag = 7
 	fresh    tag = 8  // without a move
 	offered  tag = 16 // it was offered, perhaps long ago
-	written  tag = 32 // an Ahead has it
 	byShift      = 8
 )
 

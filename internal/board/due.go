@@ -60,7 +60,6 @@ func (p *Pool) Due(now time.Time, dst []Released, out intent.Intents) []Released
 				dst = append(dst, r)
 			}
 		default:
-			p.unwrite(b)
 			b.status = wamble.Dormant
 			p.active--
 			p.update(t, b, out)

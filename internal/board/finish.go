@@ -80,7 +80,7 @@ func (p *Pool) archive(at int64, b *Board, e ending, out intent.Intents) *Finish
 // free. Errors: ErrUnknownBoard.
 func (p *Pool) Archive(now time.Time, id wamble.BoardID, out intent.Intents) (*Finished, wamble.SessionID, error) {
 	t := p.tick(now)
-	b := p.fetch(id)
+	b := p.boards[id]
 	if b == nil {
 		return nil, 0, ErrUnknownBoard
 	}

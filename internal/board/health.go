@@ -15,7 +15,7 @@ const (
 	frozenAfter  = time.Hour
 )
 
-// Health scans all boards, except the deferred ones.
+// Health scans all boards.
 func (p *Pool) Health(now time.Time) (h Health) {
 	at := micros(now)
 	for b := range p.All() {

@@ -299,9 +299,9 @@ func TestProgramsStayWithTheBoard(t *testing.T) {
 	check("after a restart", p, true)
 	p = New(*r.Options(), counter(0), newRand(1))
 	journal := p.Resume()
-	journal.Create(&intent.CreateBoard{Board: 1, Status: wamble.Dormant, Variant: -1, At: epoch})
+	journal.CreateBoard(0, &intent.CreateBoard{Board: 1, Status: wamble.Dormant, Variant: -1, At: epoch})
 	for i := range moves {
-		journal.Move(uint64(i+1), &moves[i])
+		journal.RecordMove(uint64(i+1), &moves[i])
 	}
 	journal.End(epoch, func(wamble.SessionID) bool { return false }, silence{})
 	check("after the journal", p, false) // the journal says only whether a player has an identity

@@ -37,21 +37,17 @@ type Pool struct {
 	former    map[wamble.SessionID]*Board // free boards, by the session that gets them back
 	awayCount int                         // holders who are not here
 	// inPlay are the boards in play; inPlay[:free] are the free ones.
-	inPlay        []candidate
-	free          int
-	asleep        sleepers // free boards that are not in play
-	active        int      // ACTIVE boards; the other free ones are DORMANT
-	deadlines     alarms
-	shares        share.Table[Board]
-	finished      recent
-	over          []*Board // restored, and to be ended by EndOver
-	intents       intents
-	sample        sample
-	observer      func(*Board)    // nil: none
-	deferred      *deferredBoards // sleeping boards that are not read yet; nil: none
-	corrupt       bool            // the deferred boards were damaged, and ReadDeferred has not returned it yet
-	lacksDeferred bool            // loaded from a snapshot without the deferred boards
-	ahead         *Ahead          // what is being written for the next process; nil: nothing
+	inPlay    []candidate
+	free      int
+	asleep    sleepers // free boards that are not in play
+	active    int      // ACTIVE boards; the other free ones are DORMANT
+	deadlines alarms
+	shares    share.Table[Board]
+	finished  recent
+	over      []*Board // restored, and to be ended by EndOver
+	intents   intents
+	sample    sample
+	observer  func(*Board) // nil: none
 }
 
 // candidate is a board in the index, with a copy of what its weight depends on, so that weighing a board does
@@ -102,7 +98,7 @@ func (p *Pool) tick(now time.Time) int64 {
 // assigned.
 func (p *Pool) Len() int    { return len(p.inPlay) + p.Asleep() }
 func (p *Pool) Free() int   { return p.free + p.Asleep() }
-func (p *Pool) Asleep() int { return len(p.asleep) + p.Deferred() }
+func (p *Pool) Asleep() int { return len(p.asleep) }
 
 // heldCount returns how many boards have a holder, Here how many holders are here.
 func (p *Pool) heldCount() int { return len(p.inPlay) - p.free }
@@ -111,28 +107,18 @@ func (p *Pool) Here() int      { return p.heldCount() - p.awayCount }
 // Census counts the boards by status. Archived ones are not in the pool.
 func (p *Pool) Census() (boards [wamble.Archived]int) {
 	boards[wamble.Active] = p.active
-	if p.deferred != nil {
-		boards[wamble.Active] += p.deferred.active
-	}
 	boards[wamble.Dormant] = p.Free() - boards[wamble.Active]
 	boards[wamble.Reserved] = p.heldCount()
 	return boards
 }
 
 // Board returns a board by its number, nil if it is not in the pool.
-func (p *Pool) Board(id wamble.BoardID) *Board {
-	b := p.boards[id]
-	if b == nil && p.deferred != nil {
-		b = p.deferred.peek(id)
-	}
-	return b
-}
+func (p *Pool) Board(id wamble.BoardID) *Board { return p.boards[id] }
 
 // Held returns the board that a session holds, or nil.
 func (p *Pool) Held(s wamble.SessionID) *Board { return p.holders[s] }
 
-// All yields every board, in a deterministic order, except the deferred ones: an observer gets these when
-// they are taken from it. The pool must not be changed meanwhile.
+// All yields every board, in a deterministic order. The pool must not be changed meanwhile.
 func (p *Pool) All() iter.Seq[*Board] {
 	return func(yield func(*Board) bool) {
 		for i := range p.inPlay {
@@ -173,7 +159,6 @@ func (p *Pool) setFree(b *Board) {
 
 // setHeld removes a board from the free ones. It does not change its status.
 func (p *Pool) setHeld(b *Board) {
-	p.unwrite(b)
 	if b.status == wamble.Active {
 		p.active--
 	}

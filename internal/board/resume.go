@@ -109,8 +109,8 @@ func (r *Resumption) add(b *Board, slice int) {
 	r.order = append(r.order, b)
 }
 
-// Create replays a new board.
-func (r *Resumption) Create(in *intent.CreateBoard) {
+// CreateBoard replays a new board.
+func (r *Resumption) CreateBoard(_ uint64, in *intent.CreateBoard) {
 	if r.p.boards[in.Board] != nil {
 		return
 	}
@@ -151,8 +151,8 @@ func (r *Resumption) find(id wamble.BoardID) *Board {
 	return b
 }
 
-// Move replays a move.
-func (r *Resumption) Move(seq uint64, in *intent.RecordMove) {
+// RecordMove replays a move.
+func (r *Resumption) RecordMove(seq uint64, in *intent.RecordMove) {
 	b := r.board(in.Board, seq)
 	if b == nil || in.Ply != b.position.Ply()+1 || in.Session <= 0 || in.Session > maxSession {
 		return
@@ -165,29 +165,29 @@ func (r *Resumption) Move(seq uint64, in *intent.RecordMove) {
 	b.add(b.times.moved, mover{session: in.Session, strength: strength(in.Strength)}, m)
 }
 
-// Update replays a change of a board's status.
-func (r *Resumption) Update(seq uint64, in *intent.UpdateBoard) {
+// UpdateBoard replays a change of a board's status.
+func (r *Resumption) UpdateBoard(seq uint64, in *intent.UpdateBoard) {
 	if b := r.board(in.Board, seq); b != nil && in.Version > b.version {
 		b.version, b.status = in.Version, in.Status
 	}
 }
 
-// Assigned replays an assignment.
-func (r *Resumption) Assigned(seq uint64, in *intent.UpdateBoardAssignmentTime) {
+// UpdateBoardAssignmentTime replays an assignment.
+func (r *Resumption) UpdateBoardAssignmentTime(seq uint64, in *intent.UpdateBoardAssignmentTime) {
 	if b := r.board(in.Board, seq); b != nil {
 		b.times.assigned = micros(in.At)
 	}
 }
 
-// Reserve replays a reservation.
-func (r *Resumption) Reserve(seq uint64, in *intent.CreateReservation) {
+// CreateReservation replays a reservation.
+func (r *Resumption) CreateReservation(seq uint64, in *intent.CreateReservation) {
 	if b := r.board(in.Board, seq); b != nil && in.Session > 0 && in.Session <= maxSession {
 		b.holder, b.times.reserved = in.Session, micros(in.At)
 	}
 }
 
-// Release replays the end of a reservation.
-func (r *Resumption) Release(seq uint64, in *intent.RemoveReservation) {
+// RemoveReservation replays the end of a reservation.
+func (r *Resumption) RemoveReservation(seq uint64, in *intent.RemoveReservation) {
 	if b := r.board(in.Board, seq); b != nil {
 		b.holder, b.times.reserved, b.times.lastSeen = 0, 0, 0
 	}

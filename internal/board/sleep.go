@@ -13,9 +13,8 @@ import (
 
 // sleeper is a sleeping board, with a copy of what its place in the heap depends on.
 type sleeper struct {
-	board   *Board
-	plies   int32
-	written bool // an Ahead has it
+	board *Board
+	plies int32
 }
 
 // sleepers is a heap of the sleeping boards, the most advanced first. Ties are broken by the number of the
@@ -84,14 +83,11 @@ func (p *Pool) putToSleep(b *Board) {
 	}
 }
 
-// sleep takes a free board out of play. What an Ahead has of it stays valid, as in wake.
+// sleep takes a free board out of play.
 func (p *Pool) sleep(b *Board) {
-	kept := p.inPlay[b.index].tag & written
-	p.inPlay[b.index].tag &^= written
 	p.setHeld(b)
 	p.exit(b)
 	p.asleep.add(b)
-	p.asleep[b.index].written = kept != 0
 	if b.status == wamble.Active {
 		p.active++
 	}
@@ -99,15 +95,20 @@ func (p *Pool) sleep(b *Board) {
 
 // wake brings a sleeping board into play.
 func (p *Pool) wake(b *Board) {
-	kept := p.asleep[b.index].written
 	p.asleep.remove(b)
 	if b.status == wamble.Active {
 		p.active--
 	}
 	p.enter(b)
-	if p.setFree(b); kept {
-		p.inPlay[b.index].tag |= written
+	p.setFree(b)
+}
+
+// first returns the board that wakes first; nil if none sleeps.
+func (p *Pool) first() *Board {
+	if len(p.asleep) == 0 {
+		return nil
 	}
+	return p.asleep[0].board
 }
 
 // open brings one more board into play, and returns it: the most advanced sleeping one, or else a new one.

@@ -1,8 +1,6 @@
 package board
 
 import (
-	"bytes"
-	"encoding/binary"
 	"slices"
 	"testing"
 	"time"
@@ -177,28 +175,4 @@ func TestSleepingBoard(t *testing.T) {
 			t.Errorf("census %v", got)
 		}
 	})
-}
-
-// TestLoadOfTheVersionBefore: a process before this one did not know of sleep; its
-// free boards sleep here.
-func TestLoadOfTheVersionBefore(t *testing.T) {
-	p := busyPool(t, 40, 1500)
-	for p.Asleep() > 0 {
-		p.wake(p.asleep[0].board)
-	}
-	state := p.Snapshot(nil)
-	old := append([]byte(magic3), state[len(magic):len(magic)+16]...)
-	old = append(old, state[len(magic)+20:]...)
-	if n := binary.LittleEndian.Uint32(state[len(magic)+16:]); n != 0 {
-		t.Fatalf("%d boards sleep", n)
-	}
-	q, err := Load(p.opts, p.newID, p.rng, old)
-	if err != nil {
-		t.Fatal(err)
-	}
-	check(t, q)
-	if q.Len() != p.Len() || q.Asleep() != p.Free() || q.heldCount() != p.heldCount() ||
-		bytes.Equal(q.Snapshot(nil), state) {
-		t.Errorf("%d boards, %d asleep, %d held", q.Len(), q.Asleep(), q.heldCount())
-	}
 }

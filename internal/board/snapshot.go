@@ -3,7 +3,6 @@ package board
 import (
 	"encoding/binary"
 	"errors"
-	"iter"
 	"math/rand/v2"
 	"slices"
 
@@ -28,10 +27,8 @@ var ErrState = errors.New("the state of the boards is damaged or of another vers
 // The number in the magic is the version. A hundred thousand boards must load in a tenth of a second, so
 // positions are packed; their FEN is written when it is needed.
 const (
-	magic        = "wamble boards 4\n"
-	magic3       = "wamble boards 3\n" // the version before: without the number of sleeping boards
-	magicPartial = "wamble boards 5\n" // without what an Ahead has: the sleeping ones are not in heap order
-	boardSize    = 8*8 + 7 + chess.PackedSize
+	magic     = "wamble boards 4\n"
+	boardSize = 8*8 + 7 + chess.PackedSize
 )
 
 // The flags of a board; the bits between them are its reach.
@@ -45,59 +42,19 @@ const (
 // The sizes of a ply, of a key of the history, and of a player.
 const plySize, keySize, playerSize = 12, 8, 4
 
-// unwritten yields every board that no Ahead has.
-func (p *Pool) unwritten() iter.Seq[*Board] {
-	return func(yield func(*Board) bool) {
-		for i := range p.inPlay {
-			if at := &p.inPlay[i]; at.tag&written == 0 && !yield(at.board) {
-				return
-			}
-		}
-		for i := range p.asleep {
-			if s := &p.asleep[i]; !s.written && !yield(s.board) {
-				return
-			}
-		}
-	}
-}
-
-// SnapshotSize returns the size of a snapshot in bytes.
-func (p *Pool) SnapshotSize() int {
-	n := len(magic) + 20
-	for b := range p.unwritten() {
-		n += boardSize + len(b.plies)*plySize + len(b.history)*keySize
-		n += len(b.players) * playerSize
-	}
-	return n
-}
+// usualSize is about the size of a board in a snapshot.
+const usualSize = 256
 
 // Snapshot appends the whole pool to dst, for Load in another process, which then gives the same answers.
-// It leaves out finished boards, and those that an Ahead has. No board may be deferred.
+// It leaves out finished boards.
 func (p *Pool) Snapshot(dst []byte) []byte {
 	w := binary.LittleEndian
-	if p.ahead == nil {
-		dst = append(slices.Grow(dst, p.SnapshotSize()), magic...)
-	} else {
-		dst = append(dst, magicPartial...)
-	}
+	dst = append(slices.Grow(dst, p.Len()*usualSize), magic...)
 	dst = w.AppendUint64(dst, uint64(p.now))
-	free, asleep := p.free, len(p.asleep)
-	if p.ahead != nil {
-		for i := range p.inPlay {
-			if p.inPlay[i].tag&written != 0 {
-				free--
-			}
-		}
-		for i := range p.asleep {
-			if p.asleep[i].written {
-				asleep--
-			}
-		}
-	}
-	dst = w.AppendUint32(dst, uint32(p.heldCount()+free+asleep))
-	dst = w.AppendUint32(dst, uint32(free))
-	dst = w.AppendUint32(dst, uint32(asleep))
-	for b := range p.unwritten() {
+	dst = w.AppendUint32(dst, uint32(p.Len()))
+	dst = w.AppendUint32(dst, uint32(p.free))
+	dst = w.AppendUint32(dst, uint32(len(p.asleep)))
+	for b := range p.All() {
 		dst = b.snapshot(dst)
 	}
 	return dst
@@ -144,19 +101,12 @@ func (b *Board) snapshot(dst []byte) []byte {
 // Load returns the pool of a snapshot. Errors: ErrState for bytes that Snapshot cannot have written.
 func Load(opts Options, newID NewID, rng *rand.Rand, state []byte) (*Pool, error) {
 	r := &reader{Reader: pack.NewReader(state)}
-	version := string(r.Take(len(magic)))
-	if version != magic && version != magic3 && version != magicPartial {
+	if string(r.Take(len(magic))) != magic {
 		return nil, ErrState
 	}
 	p := New(opts, newID, rng)
-	p.lacksDeferred = version == magicPartial
 	p.now = int64(r.uint64())
-	count, free, asleep := int(r.uint32()), int(r.uint32()), 0
-	if version != magic3 {
-		asleep = int(r.uint32())
-	} else {
-		asleep, free = free, 0
-	}
+	count, free, asleep := int(r.uint32()), int(r.uint32()), int(r.uint32())
 	if r.Bad() || count > r.Remaining()/boardSize || free+asleep > count {
 		return nil, ErrState
 	}
@@ -166,8 +116,7 @@ func Load(opts Options, newID NewID, rng *rand.Rand, state []byte) (*Pool, error
 	p.holders = make(map[wamble.SessionID]*Board, count-free-asleep)
 	for i := range count {
 		b := r.board()
-		sleeps := version == magic3 && b.status != wamble.Reserved || version != magic3 && i >= count-asleep
-		if r.Bad() || !p.adopt(b, sleeps, version == magic) {
+		if r.Bad() || !p.adopt(b, i >= count-asleep) {
 			return nil, ErrState
 		}
 	}
@@ -178,7 +127,7 @@ func Load(opts Options, newID NewID, rng *rand.Rand, state []byte) (*Pool, error
 }
 
 // adopt adds a board of a snapshot, and reports false if its state is invalid.
-func (p *Pool) adopt(b *Board, sleeps, inOrder bool) bool {
+func (p *Pool) adopt(b *Board, sleeps bool) bool {
 	held := b.status == wamble.Reserved
 	switch {
 	case b.id == 0 || b.status > wamble.Dormant:
@@ -208,7 +157,7 @@ func (p *Pool) adopt(b *Board, sleeps, inOrder bool) bool {
 	}
 	if sleeps {
 		last := len(p.asleep)
-		if p.addAsleep(b); inOrder && int(b.index) != last {
+		if p.addAsleep(b); int(b.index) != last {
 			return false // not a heap
 		}
 	} else {

@@ -36,7 +36,6 @@ func (p *Pool) SendTo(now time.Time, from, to int, stays func(*Board) bool, out 
 // SendAnyTo sends any free board to another shard. It returns nil if there is none that may be sent.
 func (p *Pool) SendAnyTo(now time.Time, from, to int, stays func(*Board) bool, out intent.Intents) *Board {
 	t := p.tick(now)
-	p.readDeferred(1)
 	for i := p.free - 1; i >= 0; i-- {
 		if b := p.inPlay[i].board; !p.inPlay[i].isOffered(t) && b.former == 0 && !stays(b) {
 			return p.send(t, b, from, to, out)
@@ -109,8 +108,8 @@ func (t *times) all() [5]*int64 {
 	return [...]*int64{&t.created, &t.assigned, &t.reserved, &t.lastSeen, &t.moved}
 }
 
-// Receive replays that a board was taken in.
-func (r *Resumption) Receive(in *intent.ArriveBoard) {
+// ArriveBoard replays that a board was taken in.
+func (r *Resumption) ArriveBoard(_ uint64, in *intent.ArriveBoard) {
 	if r.p.boards[in.Board] != nil || in.State == "" {
 		return
 	}
@@ -122,8 +121,8 @@ func (r *Resumption) Receive(in *intent.ArriveBoard) {
 	r.add(b, 0)
 }
 
-// SendTo replays that a board was sent to another shard.
-func (r *Resumption) SendTo(seq uint64, in *intent.MoveBoard) {
+// MoveBoard replays that a board was sent to another shard.
+func (r *Resumption) MoveBoard(seq uint64, in *intent.MoveBoard) {
 	if b := r.board(in.Board, seq); b != nil {
 		r.drop(b)
 	}

@@ -37,8 +37,6 @@ type Verdict struct {
 	// Migrations has the pending migrations of the stores.
 	Migrations []Migration `json:"migrations,omitempty"`
 	Notes      []string    `json:"notes,omitempty"` // for example what could not be checked
-	// Ahead says that the binary reads states with boards that were written ahead.
-	Ahead bool `json:"ahead,omitempty"`
 }
 
 // Migration is a pending migration of a store's schema.
@@ -103,7 +101,7 @@ func Check(ctx context.Context, binary string, args []string) (Verdict, error) {
 
 // Print writes the verdict of this binary to standard output, for Check.
 func (v Verdict) Print() error {
-	v.Protocol, v.Ahead = Protocol, true
+	v.Protocol = Protocol
 	return json.NewEncoder(os.Stdout).Encode(v)
 }
 

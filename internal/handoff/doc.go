@@ -33,9 +33,8 @@
 //
 //	old image: Leave                             new image: Serve
 //	check    run the new binary in check mode
-//	whole    finish the adoption of the last handoff; make no more boards
-//	slim     free unused memory, collapse the rest to large pages
-//	files    reserve room for the states; write free boards of large profiles ahead
+//	select   select the shards that have a state; make no more boards
+//	files    create the files of the states
 //	sockets  duplicate the descriptors
 //	flush    stop the drain; flush the journal's memory
 //	pause    finish requests of HTTP and control socket
@@ -53,8 +52,6 @@
 //     complete and of the named profile.
 //   - The variables are removed from the environment first, and the descriptors close on
 //     exec, so that no child process gets them.
-//   - The new image reads what was written ahead between its steps, from the mapped file.
-//     The next handoff waits for that.
 //   - State files are removed after they were adopted. Files of a handoff that died are
 //     removed at the next start.
 package handoff

@@ -61,7 +61,7 @@ func recordState(t *testing.T, name string) {
 	greet(t, s)
 	l := newLeaving(s)
 	defer l.rollBack()
-	for _, do := range []func(context.Context) error{l.awaitAdopted, l.shrinkMemory, l.makeFiles, l.flush, l.pause,
+	for _, do := range []func(context.Context) error{l.selectServing, l.makeFiles, l.flush, l.pause,
 		l.freeze, l.writeStates} {
 		if err := do(t.Context()); err != nil {
 			t.Fatal(err)

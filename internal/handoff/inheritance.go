@@ -61,12 +61,7 @@ func (h *Inheritance) PeerState() ([]byte, error) {
 	if !ok {
 		return nil, nil
 	}
-	b, _, done, err := Read(path, peerStateFile)
-	if err != nil {
-		return nil, err
-	}
-	defer done()
-	return slices.Clone(b), nil
+	return Read(path, peerStateFile)
 }
 
 // HTTP returns the name of a profile's listener for HTTP and WebSocket.

@@ -57,23 +57,20 @@ const (
 	quiesceTime = 8 * time.Second       // for the drain's batch; longer than the wait for a locked SQLite
 	pauseTime   = 2 * time.Second       // for HTTP requests that are being answered
 	freezeTime  = 5 * time.Second       // for pending decisions to become durable
-	joinTime    = 4 * time.Second       // for joining memory to large pages
 	partTime    = 25 * time.Millisecond // for the last frames to WebSocket clients
 )
 
 // LongestTime bounds a handoff until the exec, with a reserve for the disk. One that takes
 // longer hangs.
-const LongestTime = checkTime + adoptTime + quiesceTime + pauseTime + joinTime + freezeTime + 15*time.Second
+const LongestTime = checkTime + freezeTime + quiesceTime + pauseTime + freezeTime + 15*time.Second
 
 // leaving is a handoff that is under way.
 type leaving struct {
 	*Process
 	next      *Inheritance
 	files     map[string]*File
-	rooms     map[string][]byte // buffers for the states, by profile
 	frozen    map[string]*loop.Frozen
 	serve     []*loop.Runtime // the shards with a state
-	ahead     bool            // the next image can read boards that were written ahead
 	restoreGC func()          // resumes garbage collection; nil if it is not stopped
 }
 
@@ -83,8 +80,7 @@ var steps = []struct {
 	do   func(*leaving, context.Context) error
 }{
 	{"check", (*leaving).check},
-	{"whole", (*leaving).awaitAdopted},
-	{"slim", (*leaving).shrinkMemory},
+	{"select", (*leaving).selectServing},
 	{"files", (*leaving).makeFiles},
 	{"sockets", (*leaving).leaveSockets},
 	{"flush", (*leaving).flush},
@@ -116,7 +112,7 @@ func Leave(ctx context.Context, s *Process, report Report) error {
 
 func newLeaving(s *Process) *leaving {
 	return &leaving{
-		Process: s, files: map[string]*File{}, rooms: map[string][]byte{}, frozen: map[string]*loop.Frozen{},
+		Process: s, files: map[string]*File{}, frozen: map[string]*loop.Frozen{},
 		next: &Inheritance{
 			Sockets: map[string]int{}, Listeners: map[string]int{}, States: map[string]string{},
 			Note: Note{Began: time.Now().UnixNano(), From: s.Version},
@@ -165,7 +161,6 @@ func (l *leaving) check(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	l.ahead = v.Ahead
 	for _, note := range v.Notes {
 		l.Log.Warn("the next image says: " + note)
 	}
@@ -176,10 +171,9 @@ func (l *leaving) check(ctx context.Context) error {
 	return nil
 }
 
-// awaitAdopted selects the shards that have a state, and waits until each has adopted all of the
-// last handoff. A shard that never had a loop, as without its database, has no state: the
+// selectServing selects the shards that have a state, and makes each of them make no more boards. A shard that never had a loop, as without its database, has no state: the
 // next image starts it.
-func (l *leaving) awaitAdopted(ctx context.Context) error {
+func (l *leaving) selectServing(ctx context.Context) error {
 	if len(l.Profiles) == 0 {
 		return &ExportError{ExportEmpty, errors.New("no profile runs")}
 	}
@@ -198,22 +192,16 @@ func (l *leaving) awaitAdopted(ctx context.Context) error {
 	if len(l.serve) == 0 && !l.Placed {
 		return NotReady("%s", strings.Join(waits, "; "))
 	}
-	ctx, cancel := context.WithTimeout(ctx, adoptTime)
+	ctx, cancel := context.WithTimeout(ctx, freezeTime)
 	defer cancel()
 	return l.everyProfile(func(rt *loop.Runtime) error {
-		// New boards would never let the journal come to rest, and are not written ahead.
+		// New boards would never let the journal come to rest.
 		if _, _, err := rt.Tell(ctx, &profile.FreezeBoards{On: true}); err != nil {
 			return NotReady("profile %s: %v", rt.Name(), err)
-		}
-		if !rt.AwaitAdopted(ctx) {
-			return NotReady("profile %s has not taken in all that it was handed, or does not answer", rt.Name())
 		}
 		return nil
 	})
 }
-
-// adoptTime bounds the wait of a handoff for the adoption of what the last one wrote ahead.
-const adoptTime = 20 * time.Second
 
 // flush stops the drain and empties the journal's memory while players are still
 // served, so that little is left to do when they are not.
@@ -251,15 +239,6 @@ func (l *leaving) pause(ctx context.Context) error {
 		return err
 	}
 	l.restoreGC = pauseGC()
-	return nil
-}
-
-// shrinkMemory frees unused memory and joins the rest to large pages, because exec frees the memory
-// page by page before the next image runs. It takes seconds with a million boards, so it
-// comes before boards are written ahead, which every move makes outdated.
-func (l *leaving) shrinkMemory(context.Context) error {
-	debug.FreeOSMemory()
-	joinPages(time.Now().Add(joinTime))
 	return nil
 }
 
@@ -332,10 +311,7 @@ func (l *leaving) writeStates(ctx context.Context) error {
 				func(err error) { l.Log.Error("clients were not told of the handoff", "err", err) })
 		}()
 		file, frozen := l.files[rt.Name()], l.frozen[rt.Name()]
-		state, err := frozen.Snapshot(l.rooms[rt.Name()])
-		if err == nil && frozen.Ahead() != (file.ahead > 0) {
-			err = errors.New("it was made anew meanwhile")
-		}
+		state, err := frozen.Snapshot(nil)
 		if err == nil {
 			err = file.Write(state)
 		}
@@ -391,7 +367,6 @@ func (l *leaving) rollBack() {
 	ctx, cancel := context.WithTimeout(context.Background(), freezeTime)
 	defer cancel()
 	for _, rt := range l.serve {
-		rt.Do(ctx, (*profile.Profile).EndAhead)
 		rt.Tell(ctx, &profile.FreezeBoards{}) // an error is a loop that has ended
 	}
 	l.Resume()

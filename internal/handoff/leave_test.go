@@ -105,7 +105,7 @@ func TestStateNotWritten(t *testing.T) {
 	for range 3 {
 		greet(t, s)
 		l := newLeaving(s)
-		for _, do := range []func(context.Context) error{l.awaitAdopted, l.shrinkMemory, l.makeFiles, l.flush, l.pause,
+		for _, do := range []func(context.Context) error{l.selectServing, l.makeFiles, l.flush, l.pause,
 			l.freeze} {
 			if err := do(t.Context()); err != nil {
 				t.Fatal(err)
@@ -128,7 +128,7 @@ func TestAdopt(t *testing.T) {
 	s := serving(t)
 	greet(t, s)
 	l := newLeaving(s)
-	for _, do := range []func(context.Context) error{l.awaitAdopted, l.shrinkMemory, l.makeFiles, l.flush, l.pause,
+	for _, do := range []func(context.Context) error{l.selectServing, l.makeFiles, l.flush, l.pause,
 		l.freeze, l.writeStates} {
 		if err := do(t.Context()); err != nil {
 			t.Fatal(err)

@@ -3,50 +3,22 @@ package handoff
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"syscall"
 
-	"wamble/internal/loop"
-	"wamble/internal/profile"
 	"wamble/internal/transport"
 )
 
-// makeFiles creates the state files and reserves memory while players are served.
-func (l *leaving) makeFiles(ctx context.Context) error {
+// makeFiles creates the state files while players are served.
+func (l *leaving) makeFiles(context.Context) error {
 	for _, rt := range l.serve {
-		if err := l.makeFile(ctx, rt); err != nil {
-			return err
+		f, err := Create(l.StateDir, rt.Name())
+		if err != nil {
+			return &ExportError{ExportNotReady, err}
 		}
+		l.files[rt.Name()] = f
+		l.next.States[rt.Name()] = f.Path()
 	}
-	return nil
-}
-
-// makeFile creates the state file of one shard, writes the boards that can be written ahead,
-// and reserves memory for the rest.
-func (l *leaving) makeFile(ctx context.Context, rt *loop.Runtime) error {
-	size := 0
-	if !rt.Do(ctx, func(p *profile.Profile) {
-		// The exact size of a large profile takes too long while players are served.
-		if size = p.Gauges().Boards * roughBoard; !l.ahead || !p.IsLarge() {
-			size = p.SnapshotSize()
-		}
-	}) {
-		return NotReady("profile %s does not answer", rt.Name())
-	}
-	f, err := Create(l.StateDir, rt.Name(), int64(size))
-	if err != nil {
-		return &ExportError{ExportNotReady, err}
-	}
-	l.files[rt.Name()] = f
-	l.next.States[rt.Name()] = f.Path()
-	if l.ahead {
-		if err := writeAhead(ctx, rt, f); err != nil {
-			return &ExportError{ExportNotReady, fmt.Errorf("profile %s: %w", rt.Name(), err)}
-		}
-		rt.Do(ctx, func(p *profile.Profile) { size = p.SnapshotSize() })
-	}
-	l.rooms[rt.Name()] = touched(size + size/8)
 	return nil
 }
 
@@ -55,47 +27,12 @@ func (l *leaving) writePeerState(peerState []byte) error {
 	if peerState == nil {
 		return nil
 	}
-	f, err := Create(l.StateDir, peerStateFile, int64(len(peerState)))
+	f, err := Create(l.StateDir, peerStateFile)
 	if err != nil {
 		return &ExportError{ExportNotReady, err}
 	}
 	l.files[PeerStateEntry], l.next.States[PeerStateEntry] = f, f.Path()
 	return f.Write(peerState)
-}
-
-// roughBoard is about how many bytes a board takes in the state of a large profile.
-const roughBoard = 160
-
-// aheadPart is how many boards are written between two steps of the loop. That takes less
-// than a millisecond.
-const aheadPart = 1000
-
-// writeAhead writes the free boards, aheadPart of them between two steps of the loop.
-func writeAhead(ctx context.Context, rt *loop.Runtime, f *File) error {
-	var a *profile.Ahead
-	if !rt.Do(ctx, func(p *profile.Profile) { a = p.BeginAhead() }) || a == nil {
-		return ctx.Err()
-	}
-	a.Sort()
-	var part []byte
-	for more := true; more; {
-		if !rt.Do(ctx, func(p *profile.Profile) { part, more = p.WriteAhead(a, part[:0], aheadPart) }) {
-			return errors.New("it does not answer")
-		}
-		if err := f.WriteAhead(part); err != nil {
-			return err
-		}
-	}
-	return f.WriteAhead(a.End(nil))
-}
-
-// touched returns an empty slice with capacity size, whose pages are already mapped.
-func touched(size int) []byte {
-	room := make([]byte, size)
-	for i := 0; i < len(room); i += os.Getpagesize() {
-		room[i] = 1
-	}
-	return room[:0]
 }
 
 // leaveSockets duplicates the descriptors that the next image inherits.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -17,14 +18,10 @@ import (
 //	length of the name 2, length of the state 8, CRC-32C 4 of name and state
 //	name of the profile, state
 //
-// Version 2 has boards that were written ahead between name and state, and their length in
-// 8 bytes after the CRC, which covers them.
-//
 // The file is not synced. It is read at once on the same machine; after a loss of power
 // journal and store have everything.
 const (
 	stateMagic = "wamble state 1\n"
-	aheadMagic = "wamble state 2\n"
 	headerSize = len(stateMagic) + 14
 	maxState   = 4 << 30
 )
@@ -44,13 +41,10 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 type File struct {
 	file    *os.File
 	profile string
-	ahead   int64  // bytes that were written ahead
-	sum     uint32 // CRC of the name and these bytes
 }
 
-// Create creates a private file in dir and reserves about size bytes, so that lack of room
-// is noticed early.
-func Create(dir, profile string, size int64) (*File, error) {
+// Create creates a private file in dir.
+func Create(dir, profile string) (*File, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, fmt.Errorf("state directory: %w", err)
@@ -66,45 +60,11 @@ func Create(dir, profile string, size int64) (*File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("state file: %w", err)
 	}
-	made := &File{file: f, profile: profile, sum: crc32.Checksum([]byte(profile), castagnoli)}
-	err = reserve(f, size)
-	if err == nil {
-		err = fill(f, size)
-	}
-	if err != nil {
-		made.Remove()
-		return nil, fmt.Errorf("state file %s: no room for %d bytes: %w", f.Name(), size, err)
-	}
-	return made, nil
-}
-
-// fill writes zeros, so that the file's pages are in the page cache when the state is
-// written.
-func fill(f *os.File, size int64) error {
-	zeros := make([]byte, 256<<10)
-	for at := int64(0); at < size; at += int64(len(zeros)) {
-		if _, err := f.WriteAt(zeros[:min(int64(len(zeros)), size-at)], at); err != nil {
-			return err
-		}
-	}
-	return nil
+	return &File{file: f, profile: profile}, nil
 }
 
 // Path returns the name of the file.
 func (f *File) Path() string { return f.file.Name() }
-
-// WriteAhead appends bytes to the part that is written ahead of the state.
-func (f *File) WriteAhead(b []byte) error {
-	if _, err := f.file.WriteAt(b, f.aheadAt()+f.ahead); err != nil {
-		return fmt.Errorf("state file: %w", err)
-	}
-	f.ahead += int64(len(b))
-	f.sum = crc32.Update(f.sum, castagnoli, b)
-	return nil
-}
-
-// aheadAt returns the offset of the part that is written ahead.
-func (f *File) aheadAt() int64 { return int64(headerSize + 8 + len(f.profile)) }
 
 // Write writes the state and closes the file.
 func (f *File) Write(state []byte) error {
@@ -112,19 +72,12 @@ func (f *File) Write(state []byte) error {
 	tail := head[len(stateMagic):]
 	binary.LittleEndian.PutUint16(tail, uint16(len(f.profile)))
 	binary.LittleEndian.PutUint64(tail[2:], uint64(len(state)))
-	binary.LittleEndian.PutUint32(tail[10:], crc32.Update(f.sum, castagnoli, state))
-	if f.ahead > 0 {
-		copy(head, aheadMagic)
-		head = binary.LittleEndian.AppendUint64(head, uint64(f.ahead))
-	}
+	sum := crc32.Checksum([]byte(f.profile), castagnoli)
+	binary.LittleEndian.PutUint32(tail[10:], crc32.Update(sum, castagnoli, state))
 	head = append(head, f.profile...)
-	at := int64(len(head)) + f.ahead
-	_, err := f.file.WriteAt(head, 0)
+	_, err := f.file.Write(head)
 	if err == nil {
-		_, err = f.file.WriteAt(state, at)
-	}
-	if err == nil { // release the unused room
-		err = f.file.Truncate(at + int64(len(state)))
+		_, err = f.file.Write(state)
 	}
 	if err = errors.Join(err, f.file.Close()); err != nil {
 		return fmt.Errorf("state file: %w", err)
@@ -138,71 +91,56 @@ func (f *File) Remove() {
 	os.Remove(f.file.Name())
 }
 
-// Read returns the state in a file and the part that was written ahead. Done releases the
-// memory of both, which must not be used afterwards. Errors: ErrStateFile, or one of the
-// system.
-func Read(path, profile string) (state, ahead []byte, done func(), err error) {
+// Read returns the state in a file. It fails if the file is not private, too long, or not the
+// state of that profile. Errors: ErrStateFile, or one of the system.
+func Read(path, profile string) ([]byte, error) {
 	f, err := openPrivate(path)
 	if err != nil {
-		return nil, nil, nil, fmt.Errorf("state file: %w", err)
+		return nil, fmt.Errorf("state file: %w", err)
 	}
 	defer f.Close()
-	b, done, err := contents(f, path)
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	if state, ahead, err = decodeState(b, profile); err != nil {
-		done()
-		return nil, nil, nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return state, ahead, done, nil
-}
-
-// contents returns the bytes of a state file. It fails if the file is not private or too
-// long.
-func contents(f *os.File, path string) (b []byte, done func(), err error) {
 	info, err := f.Stat()
 	if err != nil {
-		return nil, nil, fmt.Errorf("state file: %w", err)
+		return nil, fmt.Errorf("state file: %w", err)
 	}
 	if !info.Mode().IsRegular() || info.Mode().Perm()&0o077 != 0 || !ours(info) {
-		return nil, nil, fmt.Errorf("%w: %s is not a private file of ours", ErrStateFile, path)
+		return nil, fmt.Errorf("%w: %s is not a private file of ours", ErrStateFile, path)
 	}
-	if info.Size() == 0 || info.Size() > maxState {
-		return nil, nil, fmt.Errorf("%w: %s has %d bytes", ErrStateFile, path, info.Size())
+	if info.Size() > maxState {
+		return nil, fmt.Errorf("%w: %s has %d bytes", ErrStateFile, path, info.Size())
 	}
-	if b, done, err = view(f, info.Size()); err != nil {
-		return nil, nil, fmt.Errorf("state file: %w", err)
+	b := make([]byte, info.Size())
+	if _, err := io.ReadFull(f, b); err != nil {
+		return nil, fmt.Errorf("state file: %w", err)
 	}
-	return b, done, nil
+	state, err := decodeState(b, profile)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return state, nil
 }
 
 // decodeState decodes the bytes of a state file.
-func decodeState(b []byte, profile string) (state, ahead []byte, err error) {
+func decodeState(b []byte, profile string) (state []byte, err error) {
 	if len(b) < headerSize {
-		return nil, nil, fmt.Errorf("%w: it is not whole", ErrStateFile)
+		return nil, fmt.Errorf("%w: it is not whole", ErrStateFile)
 	}
 	head, rest := b[len(stateMagic):headerSize], b[headerSize:]
-	before := uint64(0)
-	switch magic := string(b[:len(stateMagic)]); {
-	case magic == stateMagic:
-	case magic == aheadMagic && len(rest) >= 8:
-		before, rest = binary.LittleEndian.Uint64(rest), rest[8:]
-	default:
-		return nil, nil, fmt.Errorf("%w: it is of another version, or none", ErrStateFile)
+	if string(b[:len(stateMagic)]) != stateMagic {
+		return nil, fmt.Errorf("%w: it is of another version, or none", ErrStateFile)
 	}
 	n := uint64(binary.LittleEndian.Uint16(head))
 	size := binary.LittleEndian.Uint64(head[2:])
-	if all := uint64(len(rest)); n > all || before > all-n || size != all-n-before {
-		return nil, nil, fmt.Errorf("%w: it is not whole", ErrStateFile)
+	if all := uint64(len(rest)); n > all || size != all-n {
+		return nil, fmt.Errorf("%w: it is not whole", ErrStateFile)
 	}
 	if crc32.Checksum(rest, castagnoli) != binary.LittleEndian.Uint32(head[10:]) {
-		return nil, nil, fmt.Errorf("%w: its checksum is wrong", ErrStateFile)
+		return nil, fmt.Errorf("%w: its checksum is wrong", ErrStateFile)
 	}
 	if name := string(rest[:n]); name != profile {
-		return nil, nil, fmt.Errorf("%w: it is of profile %q, not of %q", ErrStateFile, name, profile)
+		return nil, fmt.Errorf("%w: it is of profile %q, not of %q", ErrStateFile, name, profile)
 	}
-	return rest[n+before:], rest[n : n+before], nil
+	return rest[n:], nil
 }
 
 // Sweep removes the state files in dir of a process that died during a handoff, and returns

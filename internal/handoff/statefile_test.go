@@ -20,7 +20,7 @@ func private(t testing.TB) string {
 
 func write(t testing.TB, dir, profile string, state []byte) string {
 	t.Helper()
-	f, err := Create(dir, profile, 1<<20)
+	f, err := Create(dir, profile)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,25 +38,24 @@ func TestStateFile(t *testing.T) {
 	if err != nil || info.Mode().Perm() != 0o600 || info.Size() != int64(headerSize+len("club")+len(state)) {
 		t.Errorf("got %v bytes, mode %v, %v", info.Size(), info.Mode(), err)
 	}
-	got, _, done, err := Read(path, "club")
+	got, err := Read(path, "club")
 	if err != nil || !bytes.Equal(got, state) {
 		t.Fatalf("got %d bytes, %v; want %d", len(got), err, len(state))
 	}
-	done()
-	if _, _, _, err := Read(path, "other"); !errors.Is(err, ErrStateFile) {
+	if _, err := Read(path, "other"); !errors.Is(err, ErrStateFile) {
 		t.Errorf("of another profile: got %v", err)
 	}
 	link := filepath.Join(dir, "link")
 	if err := os.Symlink(path, link); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, _, err := Read(link, "club"); err == nil {
+	if _, err := Read(link, "club"); err == nil {
 		t.Error("a symbolic link was followed")
 	}
 	if err := os.Chmod(path, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, _, err := Read(path, "club"); !errors.Is(err, ErrStateFile) {
+	if _, err := Read(path, "club"); !errors.Is(err, ErrStateFile) {
 		t.Errorf("a file that others may read: got %v", err)
 	}
 	if n, err := Sweep(dir); n != 1 || err != nil {
@@ -70,38 +69,9 @@ func TestStateFile(t *testing.T) {
 	}
 }
 
-// writeAheadOf is write with a part that is written ahead.
-func writeAheadOf(t testing.TB, dir, profile string, state []byte, ahead ...string) string {
-	t.Helper()
-	f, err := Create(dir, profile, 1<<10)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, part := range ahead {
-		if err := f.WriteAhead([]byte(part)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := f.Write(state); err != nil {
-		t.Fatal(err)
-	}
-	return f.Path()
-}
-
-// TestStateFileAhead: what was written ahead, in parts, comes back beside the state.
-func TestStateFileAhead(t *testing.T) {
-	path := writeAheadOf(t, private(t), "club", []byte("a state"), "ahead ", "of it")
-	state, ahead, done, err := Read(path, "club")
-	if err != nil || string(state) != "a state" || string(ahead) != "ahead of it" {
-		t.Fatalf("got %q, %q, %v", state, ahead, err)
-	}
-	done()
-}
-
 // TestStateFileDamaged: every cut and every flipped bit is found.
 func TestStateFileDamaged(t *testing.T) {
 	testDamaged(t, write(t, private(t), "club", []byte("a state")))
-	testDamaged(t, writeAheadOf(t, private(t), "club", []byte("a state"), "ahead"))
 }
 
 func testDamaged(t *testing.T, path string) {
@@ -111,13 +81,13 @@ func testDamaged(t *testing.T, path string) {
 		t.Fatal(err)
 	}
 	for n := range whole {
-		if _, _, err := decodeState(whole[:n], "club"); !errors.Is(err, ErrStateFile) {
+		if _, err := decodeState(whole[:n], "club"); !errors.Is(err, ErrStateFile) {
 			t.Errorf("cut at %d: got %v", n, err)
 		}
 		for bit := range 8 {
 			bent := bytes.Clone(whole)
 			bent[n] ^= 1 << bit
-			if _, _, err := decodeState(bent, "club"); !errors.Is(err, ErrStateFile) {
+			if _, err := decodeState(bent, "club"); !errors.Is(err, ErrStateFile) {
 				t.Errorf("bit %d of byte %d: got %v", bit, n, err)
 			}
 		}
@@ -127,11 +97,8 @@ func testDamaged(t *testing.T, path string) {
 // TestCreateRefuses: errors are found before players have to wait.
 func TestCreateRefuses(t *testing.T) {
 	dir := private(t)
-	if _, err := Create(filepath.Join(dir, "nowhere"), "club", 1); !errors.Is(err, os.ErrNotExist) {
+	if _, err := Create(filepath.Join(dir, "nowhere"), "club"); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("no directory: got %v", err)
-	}
-	if _, err := Create(dir, "club", 1<<60); err == nil {
-		t.Error("there is room for an exabyte")
 	}
 	if left, _ := os.ReadDir(dir); len(left) > 0 {
 		t.Errorf("it left %v", left)
@@ -139,7 +106,7 @@ func TestCreateRefuses(t *testing.T) {
 	if err := os.Chmod(dir, 0o777); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Create(dir, "club", 1); err == nil {
+	if _, err := Create(dir, "club"); err == nil {
 		t.Error("everybody may write there")
 	}
 }
@@ -152,8 +119,8 @@ func FuzzState(f *testing.F) {
 	}
 	f.Add(whole)
 	f.Fuzz(func(t *testing.T, b []byte) {
-		state, ahead, err := decodeState(b, "club")
-		if n := len(state) + len(ahead) + headerSize + 4; err == nil && n != len(b) && n+8 != len(b) {
+		state, err := decodeState(b, "club")
+		if n := len(state) + headerSize + 4; err == nil && n != len(b) {
 			t.Errorf("%d bytes of state in %d", len(state), len(b))
 		}
 	})

@@ -73,12 +73,12 @@ func Begin(h *Inheritance, profiles []*config.Profile) *Successor {
 func (st *state) load(path, name string, cfg *config.Profile, shard wamble.Shard) {
 	defer close(st.done)
 	defer guard.Into(&st.err, "the adoption of a state")
-	text, ahead, forget, err := Read(path, name)
+	text, err := Read(path, name)
 	if err != nil {
 		st.err = err
 		return
 	}
-	st.adopted, st.err = loop.Adopt(cfg, shard, text, ahead, forget)
+	st.adopted, st.err = loop.Adopt(cfg, shard, text)
 }
 
 // Adopt waits for the states and gives them to the runtimes, which do not run yet. After an

@@ -45,65 +45,66 @@ const (
 // refer to them.
 var table = []Row{
 	// number, name, New, what it overwrites, barrier, locality, size,
-	// whose facts it changes, by which time it is kept, whose rows it locks
+	// whose facts it changes, by which time it is kept, whose rows it locks,
+	// what it does to memory
 	{KindCreateSession, "CREATE_SESSION", zero[CreateSession], KeepsAll, Joins, asItCame, fixed(34),
-		touchesNobody, anyTime, locksNothing},
+		touchesNobody, anyTime, locksNothing, on(Memory.CreateSession)},
 	{KindLinkSession, "LINK_SESSION_TO_PUBKEY", zero[LinkSession], KeepsAll, ChangesIdentity, asItCame, fixed(50),
-		of((*LinkSession).touched), of((*LinkSession).keptByTime), locksNothing},
+		of((*LinkSession).touched), of((*LinkSession).keptByTime), locksNothing, on(Memory.LinkSession)},
 	{KindUnlinkSession, "UNLINK_SESSION_IDENTITY", zero[UnlinkSession], KeepsAll, ChangesIdentity, asItCame, fixed(34),
-		of((*UnlinkSession).touched), of((*UnlinkSession).keptByTime), locksNothing},
+		of((*UnlinkSession).touched), of((*UnlinkSession).keptByTime), locksNothing, on(Memory.UnlinkSession)},
 	{KindMarkBot, "MARK_SESSION_AS_BOT", zero[MarkBot], KeepsAll, ChangesIdentity, asItCame, fixed(34),
-		of((*MarkBot).touched), anyTime, locksNothing},
+		of((*MarkBot).touched), anyTime, locksNothing, on(Memory.MarkBot)},
 	{KindRenewToken, "RENEW_SESSION_TOKEN", zero[RenewToken], KeepsAll, Joins, asItCame, fixed(50),
-		of((*RenewToken).touched), of((*RenewToken).keptByTime), locksNothing},
+		of((*RenewToken).touched), of((*RenewToken).keptByTime), locksNothing, on(Memory.RenewToken)},
 	{KindSetTrust, "SET_SESSION_TRUST", zero[SetTrust], KeepsAll, Joins, asItCame, fixed(34),
-		of((*SetTrust).touched), anyTime, locksNothing},
+		of((*SetTrust).touched), anyTime, locksNothing, on(Memory.SetTrust)},
 	{KindSetName, "SET_PLAYER_NAME", zero[SetName], KeepsAll, Joins, asItCame, fixed(50),
-		of((*SetName).touched), of((*SetName).keptByTime), locksNothing},
+		of((*SetName).touched), of((*SetName).keptByTime), locksNothing, on(Memory.SetName)},
 	{KindRecordTermsAcceptance, "RECORD_PROFILE_TERMS_ACCEPTANCE", zero[RecordTermsAcceptance], KeepsAll, Joins,
 		asItCame, growing(160),
-		touchesNobody, anyTime, locksNothing},
+		touchesNobody, anyTime, locksNothing, on(Memory.RecordTermsAcceptance)},
 	{KindArriveBoard, "ARRIVE_BOARD", zero[ArriveBoard], KeepsAll, Joins, asItCame, growing(34),
-		touchesNobody, anyTime, locksNothing},
+		touchesNobody, anyTime, locksNothing, on(Memory.ArriveBoard)},
 	{KindCreateBoard, "CREATE_BOARD", zero[CreateBoard], KeepsAll, Joins, asItCame, fixed(119),
-		touchesNobody, anyTime, locksNothing},
+		touchesNobody, anyTime, locksNothing, on(Memory.CreateBoard)},
 	{KindUpdateBoard, "UPDATE_BOARD", zero[UpdateBoard], position, Joins, by((*UpdateBoard).locality), fixed(119),
-		touchesNobody, anyTime, locksNothing},
+		touchesNobody, anyTime, locksNothing, on(Memory.UpdateBoard)},
 	{KindUpdateBoardAssignmentTime, "UPDATE_BOARD_ASSIGNMENT_TIME", zero[UpdateBoardAssignmentTime], assignmentTime,
 		Joins, by((*UpdateBoardAssignmentTime).locality), fixed(34),
-		touchesNobody, anyTime, locksNothing},
+		touchesNobody, anyTime, locksNothing, on(Memory.UpdateBoardAssignmentTime)},
 	{KindRecordMove, "RECORD_MOVE", zero[RecordMove], KeepsAll, Joins, by((*RecordMove).locality), fixed(34),
-		touchesNobody, anyTime, of((*RecordMove).locked)},
+		touchesNobody, anyTime, of((*RecordMove).locked), on(Memory.RecordMove)},
 	{KindRecordGameResult, "RECORD_GAME_RESULT", zero[RecordGameResult], KeepsAll, Joins, asItCame, fixed(50),
-		touchesNobody, anyTime, locksNothing},
+		touchesNobody, anyTime, locksNothing, changesNoMemory},
 	{KindRecordPayout, "RECORD_PAYOUT", zero[RecordPayout], KeepsAll, Joins, by((*RecordPayout).locality), fixed(34),
-		of((*RecordPayout).touched), anyTime, of((*RecordPayout).locked)},
+		of((*RecordPayout).touched), anyTime, of((*RecordPayout).locked), on(Memory.RecordPayout)},
 	{KindRecordRating, "UPDATE_PLAYER_RATING", zero[RecordRating], KeepsAll, Joins, by((*RecordRating).locality),
 		fixed(34),
-		of((*RecordRating).touched), anyTime, of((*RecordRating).locked)},
+		of((*RecordRating).touched), anyTime, of((*RecordRating).locked), on(Memory.RecordRating)},
 	{KindRecordPrediction, "RECORD_PREDICTION", zero[RecordPrediction], KeepsAll, Joins, asItCame, fixed(50),
-		touchesNobody, anyTime, locksNothing},
+		touchesNobody, anyTime, locksNothing, on(Memory.RecordPrediction)},
 	{KindResolvePrediction, "RESOLVE_PREDICTION", zero[ResolvePrediction], KeepsAll, Joins, asItCame, fixed(50),
-		of((*ResolvePrediction).touched), anyTime, of((*ResolvePrediction).locked)},
+		of((*ResolvePrediction).touched), anyTime, of((*ResolvePrediction).locked), on(Memory.ResolvePrediction)},
 	{KindCreateReservation, "CREATE_RESERVATION", zero[CreateReservation], holder, Joins, asItCame, fixed(34),
-		touchesNobody, of((*CreateReservation).keptByTime), locksNothing},
+		touchesNobody, of((*CreateReservation).keptByTime), locksNothing, on(Memory.CreateReservation)},
 	{KindRemoveReservation, "REMOVE_RESERVATION", zero[RemoveReservation], holder, Joins, asItCame, fixed(34),
-		touchesNobody, of((*RemoveReservation).keptByTime), locksNothing},
+		touchesNobody, of((*RemoveReservation).keptByTime), locksNothing, on(Memory.RemoveReservation)},
 	{KindMoveBoard, "MOVE_BOARD", zero[MoveBoard], KeepsAll, Joins, asItCame, fixed(34),
-		touchesNobody, anyTime, locksNothing},
+		touchesNobody, anyTime, locksNothing, on(Memory.MoveBoard)},
 	{KindRecordLastMoveShown, "RECORD_LAST_MOVE_SHOWN", zero[RecordLastMoveShown], KeepsAll, Joins, asItCame, fixed(34),
-		touchesNobody, anyTime, locksNothing},
+		touchesNobody, anyTime, locksNothing, changesNoMemory},
 	{KindUpdateSessionLastSeen, "UPDATE_SESSION_LAST_SEEN", zero[UpdateSessionLastSeen], lastSeen, Joins,
 		by((*UpdateSessionLastSeen).locality), fixed(34),
-		touchesNobody, anyTime, of((*UpdateSessionLastSeen).locked)},
+		touchesNobody, anyTime, of((*UpdateSessionLastSeen).locked), on(Memory.UpdateSessionLastSeen)},
 	{KindErasePlayer, "ERASE_PLAYER", zero[ErasePlayer], KeepsAll, Alone, asItCame, fixed(34),
-		of((*ErasePlayer).touched), of((*ErasePlayer).keptByTime), locksNothing},
+		of((*ErasePlayer).touched), of((*ErasePlayer).keptByTime), locksNothing, on(Memory.ErasePlayer)},
 	{KindMergePlayers, "MERGE_PLAYERS", zero[MergePlayers], KeepsAll, Alone, asItCame, fixed(66),
-		of((*MergePlayers).touched), of((*MergePlayers).keptByTime), locksNothing},
+		of((*MergePlayers).touched), of((*MergePlayers).keptByTime), locksNothing, on(Memory.MergePlayers)},
 	{KindRevokeSessions, "REVOKE_SESSIONS", zero[RevokeSessions], KeepsAll, Alone, asItCame, fixed(50),
-		of((*RevokeSessions).touched), of((*RevokeSessions).keptByTime), locksNothing},
+		of((*RevokeSessions).touched), of((*RevokeSessions).keptByTime), locksNothing, on(Memory.RevokeSessions)},
 	{KindPurgeSessions, "PURGE_SESSIONS", zero[PurgeSessions], KeepsAll, Alone, asItCame, fixed(34),
-		of((*PurgeSessions).touched), anyTime, locksNothing},
+		of((*PurgeSessions).touched), anyTime, locksNothing, on(Memory.PurgeSessions)},
 }
 
 // Row is what is known of a kind besides its fields. No field may be empty.
@@ -130,6 +131,39 @@ type Row struct {
 	KeptByTime func(Intent) time.Time
 	// Locks returns whose rows a batch with the intent locks, before it changes any.
 	Locks func(Intent) Locked
+	// Apply does to the memory of a profile that is restored what the intent, of message seq, did to it when
+	// it was decided.
+	Apply func(m Memory, seq uint64, in Intent)
+}
+
+// Memory is the memory of a profile while it is restored from a file and the journal's tail. Message seq is not
+// applied to what includes it already. Memory does not retain the intent.
+type Memory interface {
+	CreateSession(seq uint64, in *CreateSession)
+	LinkSession(seq uint64, in *LinkSession)
+	UnlinkSession(seq uint64, in *UnlinkSession)
+	MarkBot(seq uint64, in *MarkBot)
+	RenewToken(seq uint64, in *RenewToken)
+	SetTrust(seq uint64, in *SetTrust)
+	SetName(seq uint64, in *SetName)
+	RecordTermsAcceptance(seq uint64, in *RecordTermsAcceptance)
+	ArriveBoard(seq uint64, in *ArriveBoard)
+	CreateBoard(seq uint64, in *CreateBoard)
+	UpdateBoard(seq uint64, in *UpdateBoard)
+	UpdateBoardAssignmentTime(seq uint64, in *UpdateBoardAssignmentTime)
+	RecordMove(seq uint64, in *RecordMove)
+	RecordPayout(seq uint64, in *RecordPayout)
+	RecordRating(seq uint64, in *RecordRating)
+	RecordPrediction(seq uint64, in *RecordPrediction)
+	ResolvePrediction(seq uint64, in *ResolvePrediction)
+	CreateReservation(seq uint64, in *CreateReservation)
+	RemoveReservation(seq uint64, in *RemoveReservation)
+	MoveBoard(seq uint64, in *MoveBoard)
+	UpdateSessionLastSeen(seq uint64, in *UpdateSessionLastSeen)
+	ErasePlayer(seq uint64, in *ErasePlayer)
+	MergePlayers(seq uint64, in *MergePlayers)
+	RevokeSessions(seq uint64, in *RevokeSessions)
+	PurgeSessions(seq uint64, in *PurgeSessions)
 }
 
 // Column is what an intent overwrites.
@@ -169,6 +203,14 @@ func by[T Intent](f func(T) (major, minor uint64)) func(Intent) (major, minor ui
 
 // of is a cell that is read from the fields.
 func of[T Intent, V any](f func(T) V) func(Intent) V { return func(in Intent) V { return f(in.(T)) } }
+
+// on is a method of Memory for one type.
+func on[T Intent](apply func(Memory, uint64, T)) func(Memory, uint64, Intent) {
+	return func(m Memory, seq uint64, in Intent) { apply(m, seq, in.(T)) }
+}
+
+// changesNoMemory is for what only the store has.
+func changesNoMemory(Memory, uint64, Intent) {}
 
 // fixed is a size that does not depend on the fields.
 func fixed(n int) func(int) int { return func(int) int { return n } }

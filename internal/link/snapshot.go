@@ -62,13 +62,6 @@ func (c *census) addAllPackets() {
 	}
 }
 
-// SnapshotSize estimates the size of a snapshot in bytes, rather too high than too low.
-func (e *Endpoint) SnapshotSize() int {
-	const perEndpoint, perRow, rest = 1 << 10, 64, 1 << 10
-	rows := e.limits.counters.Len() + e.budgets.networks.Len() + e.proofs.Len()
-	return e.pool.held + e.table.count*perEndpoint + rows*perRow + rest
-}
-
 // Snapshot appends the whole state to dst, for Restore in another process: sequence numbers,
 // windows, kept answers, packets without ACK, proofs, counters. It does not change the server.
 // It returns ErrHeld while outputs wait for their durable index. Requests in flight are left out, as by

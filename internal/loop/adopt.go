@@ -17,20 +17,15 @@ type Adopted struct {
 	clock   clock
 	profile *profile.Profile
 	inputs  []profile.Input
-	forget  func() // returns the memory of the state
 	now     time.Time
 	out     profile.Output
 }
 
-// Adopt makes a profile from a state that Snapshot wrote and from what was written ahead of it (empty if
-// nothing was). Adopt calls forget as soon as neither is read any more, to return their memory.
-func Adopt(cfg *config.Profile, shard wamble.Shard, state, ahead []byte, forget func()) (*Adopted, error) {
+// Adopt makes a profile from a state that Snapshot wrote.
+func Adopt(cfg *config.Profile, shard wamble.Shard, state []byte) (*Adopted, error) {
 	c := newClock(time.Now())
-	a := &Adopted{options: profile.Options{Config: cfg, Now: c.start, Shard: shard}, clock: c, forget: forget}
-	if len(ahead) > 0 {
-		a.inputs = append(a.inputs, &profile.AdoptAhead{Data: ahead})
-	}
-	a.inputs = append(a.inputs, &profile.Adopt{Data: state})
+	a := &Adopted{options: profile.Options{Config: cfg, Now: c.start, Shard: shard}, clock: c}
+	a.inputs = []profile.Input{&profile.Adopt{Data: state}}
 	if _, err := rand.Read(a.options.Seed[:]); err != nil {
 		return nil, err
 	}
@@ -49,7 +44,6 @@ func (rt *Runtime) adopt(ctx context.Context) (*instance, error) {
 	a := rt.adopted
 	rt.adopted = nil
 	if err := rt.makeDrain(ctx); err != nil {
-		a.forget()
 		return nil, err
 	}
 	if lease := rt.journal().Lease; lease != nil {
@@ -57,12 +51,10 @@ func (rt *Runtime) adopt(ctx context.Context) (*instance, error) {
 	}
 	inst, err := rt.instanceOf(a.options, a.clock, a.profile)
 	if err != nil {
-		a.forget()
 		return nil, err
 	}
 	inst.out = a.out
 	inst.record.Step(a.now, a.inputs, &inst.out)
-	inst.adoptionDone, inst.forget = make(chan struct{}), a.forget
 	if cfg := rt.o.Server.TruePorts(a.options.Config); cfg != a.options.Config {
 		inst.mailbox.put(&profile.Configure{Config: cfg}) // the ports were not bound when the profile was made
 	}
@@ -72,42 +64,6 @@ func (rt *Runtime) adopt(ctx context.Context) (*instance, error) {
 	inst.commit.begin()
 	rt.instance.Store(inst)
 	return inst, nil
-}
-
-// endAdoptionIfDone ends the adoption once the whole state is taken in.
-func (i *instance) endAdoptionIfDone() {
-	if i.adoptionDone != nil && !i.profile.Adopting() {
-		i.endAdoption()
-	}
-}
-
-// endAdoption returns the memory of an adopted state, which is not read any more, and ends AwaitAdopted.
-func (i *instance) endAdoption() {
-	if i.adoptionDone != nil {
-		i.forget()
-		close(i.adoptionDone)
-		i.adoptionDone = nil
-	}
-}
-
-// AwaitAdopted waits until the profile has taken in everything that was written ahead. It reports false if
-// ctx or the loop ends first.
-func (rt *Runtime) AwaitAdopted(ctx context.Context) bool {
-	l := rt.loop.Load()
-	var whole chan struct{}
-	if l == nil || !l.runOnLoop(ctx, func() { whole = l.instance.adoptionDone }) {
-		return false
-	}
-	if whole == nil {
-		return true
-	}
-	select {
-	case <-whole:
-		return true
-	case <-l.ended:
-	case <-ctx.Done():
-	}
-	return false
 }
 
 // afterAdoption carries out the output of the adoption, before the loop runs.

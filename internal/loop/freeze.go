@@ -43,9 +43,6 @@ func (f *Frozen) Snapshot(room []byte) ([]byte, error) {
 	return f.loop.instance.profile.Snapshot(room)
 }
 
-// Ahead reports whether Snapshot leaves out what was written ahead of it.
-func (f *Frozen) Ahead() bool { return f.loop.instance.profile.Ahead() }
-
 // Thaw lets the loop go on.
 func (f *Frozen) Thaw() { close(f.thawed) }
 

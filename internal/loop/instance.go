@@ -24,10 +24,6 @@ type instance struct {
 	record  *tape.File      // nil if it is not recorded
 	failure chan error      // of the journal; holds the first
 	leases  []profile.Lease // asked for before a loop drove the instance
-	// adoptionDone is closed when an adopted state is taken in or dropped, and nil if there is none. forget
-	// returns its memory.
-	adoptionDone chan struct{}
-	forget       func()
 }
 
 // newInstance returns an instance whose profile has restored nothing yet.

@@ -70,7 +70,6 @@ func (l *loop) run() {
 		close(l.writer.full)
 		l.saver.close()
 		guard.Run("the recording", func() { l.instance.record.Close() }, nil)
-		l.instance.endAdoption()
 	}()
 	for l.err == nil && (!l.stop || !l.allDurable()) {
 		l.err = l.round()
@@ -85,7 +84,6 @@ func (l *loop) round() error {
 		err = l.turn(in)
 		now := time.Now()
 		l.rt.pace.backpressure.record(now, l.instance.out.Frames.Bytes())
-		l.instance.endAdoptionIfDone()
 		l.save(now)
 	}
 	if err == nil {
@@ -270,7 +268,6 @@ func (l *loop) switchInstance(ctx context.Context, next *instance) bool {
 	return l.runOnLoop(ctx, func() {
 		l.instance.record.Close()
 		l.saver.close()
-		l.instance.endAdoption()
 		l.saver = newSaver(l.rt, next, time.Now())
 		l.instance, l.nextStep, l.newestIndex, l.durableIndex = next, time.Now(), 0, 0
 		l.unpublished, l.publication, l.unsentViews, l.others = nil, nil, nil, nil

@@ -119,7 +119,7 @@ func (s *saver) turn(now time.Time, last uint64) {
 		return
 	}
 	switch {
-	case s.work == nil && (s.rt.restartPath() == "" || s.instance.profile.Adopting() || s.idle(now, last) ||
+	case s.work == nil && (s.rt.restartPath() == "" || s.idle(now, last) ||
 		!s.worth(now, s.tail())):
 		s.due = now.Add(saveEvery)
 	case s.work == nil:

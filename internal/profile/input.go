@@ -80,7 +80,6 @@ var inputs = []struct {
 	{31, "resume tail", newInput[ResumeTail], NoCommand},
 	{32, "resume end", newInput[ResumeEnd], NoCommand},
 	{33, "rename", newInput[Rename], StoreChange},
-	{34, "shelve", newInput[AdoptAhead], NoCommand},
 	{40, "stand", newInput[SetStanding], Restriction},
 	{41, "merge", newInput[Merge], StoreChange},
 	{35, "world", newInput[ShardCounts], NoCommand},

@@ -44,7 +44,6 @@ func samples(tb testing.TB) []Input {
 		&ResumeTail{Messages: []TailMessage{{Seq: 6, Frame: []byte("frame")}}},
 		&ResumeEnd{Last: 7, Alone: true, Told: true},
 		&Rename{Key: whom.Key, Name: "Ann"},
-		&AdoptAhead{Data: []byte("shelf")},
 		&SetStanding{All: []Standing{{ID: 7, Notice: wire.NoticeAnnouncement, Text: "tea", Until: epoch.Add(time.Hour),
 			Countdown: true}}, Quiet: true},
 		&Merge{From: wamble.Player{ID: 5, Key: whom.Key, Created: epoch}, Into: wamble.Player{ID: 6, Handle: "anna"}},

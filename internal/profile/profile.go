@@ -101,8 +101,7 @@ type storeView struct {
 
 // restoring is what the profile is restored from, while it is.
 type restoring struct {
-	resuming  *resumption // nil unless it is restored from slices
-	aheadData []byte      // boards that another process has written ahead of its snapshot
+	resuming *resumption // nil unless it is restored from slices
 }
 
 func newStoreView(maxLoads int) storeView {

@@ -83,7 +83,8 @@ func slice[S state](w walker, kind byte, all iter.Seq[S]) bool {
 
 // resumption is a profile while it is restored from slices.
 type resumption struct {
-	boards          *board.Resumption
+	*board.Resumption
+	p               *Profile
 	sessions        map[wamble.SessionID]*resumedSession
 	order           []wamble.SessionID
 	players         map[wamble.PublicKey]*resumedPlayer
@@ -115,7 +116,8 @@ const resumeIndex = 1
 func (p *Profile) resumption() *resumption {
 	if p.resuming == nil {
 		p.resuming = &resumption{
-			boards:          p.boards.Resume(),
+			Resumption:      p.boards.Resume(),
+			p:               p,
 			sessions:        map[wamble.SessionID]*resumedSession{},
 			players:         map[wamble.PublicKey]*resumedPlayer{},
 			predictions:     map[wamble.BoardID]*resumedTree{},
@@ -165,7 +167,7 @@ func (r *resumption) load(p *Profile, in *ResumeSlice) error {
 		}
 		p.sessions.ReadEnded(&reader, resumeIndex)
 		if reader.Remaining() > 0 { // older versions do not write it
-			r.boards.Expect(reader.Uint())
+			r.Resumption.Expect(reader.Uint())
 		}
 	case sliceSessions:
 		for reader.Remaining() > 0 && !reader.Bad() {
@@ -179,7 +181,7 @@ func (r *resumption) load(p *Profile, in *ResumeSlice) error {
 			r.players[i.Key] = i
 		}
 	case sliceBoards:
-		return r.boards.Load(in.Data[1:], in.Mark, in.Ahead)
+		return r.Resumption.Load(in.Data[1:], in.Mark, in.Ahead)
 	case slicePredictions:
 		for reader.Remaining() > 0 && !reader.Bad() {
 			id, rows := predict.ReadTree(&reader)
@@ -231,7 +233,7 @@ func (in *ResumeTail) apply(p *Profile, _ *Output) {
 	}
 	r := p.resumption()
 	for _, m := range in.Messages {
-		r.visitor.Visit(m.Frame, func(in intent.Intent) { r.replay(p, m.Seq, in) })
+		r.visitor.Visit(m.Frame, func(in intent.Intent) { in.Kind().Row().Apply(r, m.Seq, in) })
 	}
 }
 
@@ -257,11 +259,11 @@ func (in *ResumeEnd) apply(p *Profile, out *Output) {
 	if !in.Alone && !in.Told {
 		for _, id := range r.order {
 			if s := r.sessions[id]; s != nil {
-				r.drop(p, s)
+				r.drop(s)
 			}
 		}
 	}
-	holds := r.boards.Holds()
+	holds := r.Resumption.Holds()
 	var over []wamble.SessionID
 	for _, id := range r.order {
 		s := r.sessions[id]
@@ -283,8 +285,8 @@ func (in *ResumeEnd) apply(p *Profile, out *Output) {
 			p.unstored.keys[key] = true
 		}
 	}
-	p.clock.noteRow(p.clock.label(r.boards.Newest()))
-	r.boards.End(p.clock.now, func(id wamble.SessionID) bool {
+	p.clock.noteRow(p.clock.label(r.Resumption.Newest()))
+	r.Resumption.End(p.clock.now, func(id wamble.SessionID) bool {
 		if s := r.sessions[id]; s != nil {
 			return !s.Key.IsZero()
 		}
@@ -293,6 +295,6 @@ func (in *ResumeEnd) apply(p *Profile, out *Output) {
 	for _, id := range over {
 		p.boards.Leave(p.clock.now, id, &p.frame)
 	}
-	r.restorePredictions(p)
+	r.restorePredictions()
 	p.onStored()
 }

@@ -63,7 +63,7 @@ func (r *resumption) dropChanged(p *Profile) {
 	delete(e.keys, wamble.PublicKey{})
 	for _, id := range r.order {
 		if s := r.sessions[id]; s != nil && (e.sessions[id] || e.keys[s.Key]) {
-			r.drop(p, s)
+			r.drop(s)
 		}
 	}
 	for key := range e.keys {

@@ -61,7 +61,6 @@ var sections = []section{
 	{"link", always, saveLink, loadLink},
 	{"seals", sinceVersion, saveSeals, loadSeals},
 	{"sessions", always, saveSessions, loadSessions},
-	{"woken", ifNotEmpty, saveOutdated, loadOutdated},
 	{"boards", always, saveBoards, loadBoards},
 	{"predictions", always, savePredictions, loadPredictions},
 	{"spectators", always, saveSpectators, loadSpectators},
@@ -87,21 +86,17 @@ type adoption struct {
 	link        *link.Endpoint
 	session     *session.Table
 	boards      *board.Pool
-	outdated    []wamble.BoardID
 	predictions *predict.Table
 	spectators  *spectate.Hub
 }
 
 // Snapshot appends the whole state to dst, for the input Adopt of a profile in another process. Clients
 // notice nothing, and the profile goes on unchanged. Errors: link.ErrHeld while answers wait for the
-// journal; others while the profile does not run, or adopts. Streams are left out: a connection ends with
+// journal; others while the profile does not run. Streams are left out: a connection ends with
 // its process, and its player resumes by the token.
 func (p *Profile) Snapshot(dst []byte) ([]byte, error) {
 	if p.stage != running {
 		return dst, errors.New("the profile does not run")
-	}
-	if p.Adopting() {
-		return dst, errors.New("the profile has not taken in all that it was handed")
 	}
 	dst = append(dst, stateMagic...)
 	for _, s := range sections {

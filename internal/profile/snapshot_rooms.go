@@ -35,12 +35,6 @@ func saveBoards(p *Profile, dst []byte) ([]byte, error) { return p.boards.Snapsh
 func loadBoards(a *adoption, state []byte) (err error) {
 	a.boards, err = board.Load(a.p.boardOptions(), numbers[wamble.BoardID](a.p, wamble.BoardIDs), a.p.randomness.rng,
 		state)
-	if err == nil && a.boards.LacksDeferred() != (a.p.aheadData != nil) {
-		return ErrState // what was written ahead belongs to another snapshot
-	}
-	if err == nil && a.p.aheadData != nil {
-		err = a.boards.LoadDeferred(a.p.aheadData, a.outdated)
-	}
 	return err
 }
 
@@ -125,13 +119,4 @@ func loadCacheAges(a *adoption, state []byte) error {
 		a.cacheAges.add(a.p.clock.since-age, c)
 	}
 	return sectionError(&r)
-}
-
-// SnapshotSize estimates the size of a snapshot, rather too high, so that memory can be allocated while
-// players are still served.
-func (p *Profile) SnapshotSize() int {
-	const perSession, rest = 512, 1 << 20
-	perCopy := 48 + 20*p.shard.Of
-	return p.boards.SnapshotSize() + p.link.SnapshotSize() +
-		p.sessions.Len()*perSession + len(p.cacheAges.queue)*perCopy + rest
 }

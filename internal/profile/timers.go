@@ -13,7 +13,6 @@ import (
 func (p *Profile) runTimers(out *Output) {
 	p.announce(out)
 	p.notifyPrizes(out)
-	p.readDeferred(out)
 	if p.stage == running && !p.readOnly() {
 		p.endOver(out)
 		p.releaseExpired(out)
@@ -120,9 +119,6 @@ func (p *Profile) nextTimer() time.Time {
 	}
 	if at, ok := p.audience.spectators.Next(); ok && p.stage == running {
 		sooner(at)
-	}
-	if p.Adopting() {
-		sooner(p.clock.now.Add(deferredPause))
 	}
 	if p.stage != running || p.readOnly() {
 		return next

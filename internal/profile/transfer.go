@@ -195,7 +195,7 @@ func (t *transfers) hasCompany(k int) bool {
 
 // mayTransfer reports whether a board that is sent now arrives soon.
 func (p *Profile) mayTransfer() bool {
-	return !p.storeAway && len(p.transfers.inTransfer) < maxInTransfer && !p.Adopting()
+	return !p.storeAway && len(p.transfers.inTransfer) < maxInTransfer
 }
 
 // send sends boards to other shards if they are due.

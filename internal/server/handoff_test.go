@@ -43,7 +43,7 @@ func checkPhases(t *testing.T, done handoff.Result) {
 			gap += p.Took
 		}
 	}
-	want := "check whole slim files sockets flush pause freeze state exec config inherit journal authority mesh bind redirect admin control pid file adopt begin"
+	want := "check select files sockets flush pause freeze state exec config inherit journal authority mesh bind redirect admin control pid file adopt begin"
 	if got := strings.Join(names, " "); got != want {
 		t.Errorf("phases: got %s, want %s", got, want)
 	}

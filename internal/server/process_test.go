@@ -19,7 +19,6 @@ import (
 	"wamble/internal/config"
 	"wamble/internal/handoff"
 	"wamble/internal/observe"
-	"wamble/internal/profile"
 	"wamble/internal/store/schema"
 	"wamble/internal/watchtest"
 )
@@ -39,7 +38,6 @@ func beImage(dir string) {
 		schema.Extra = []schema.Migration{{Name: "extra.sql", SQL: string(text),
 			Additive: strings.HasPrefix(string(text), "-- additive")}}
 	}
-	useWriteAhead(dir)
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
 	wishes := make(chan os.Signal, 1)
@@ -79,9 +77,6 @@ func beImage(dir string) {
 				s.HandOff(ctx, "", nil)
 			}
 		}()
-		if profile.AheadOptions.Part == 0 {
-			go s.letGo(ctx)
-		}
 		if !s.Inherited() {
 			go func() {
 				if s.WaitReady(ctx) == nil {
@@ -110,8 +105,6 @@ func makeTrouble(dir string) {
 		os.Exit(7)
 	case "kill":
 		syscall.Kill(os.Getpid(), syscall.SIGKILL)
-	case keepDeferred:
-		profile.AheadOptions.Part = 0
 	}
 }
 

@@ -11,13 +11,7 @@ import (
 // Load returns the table of a snapshot. Errors: ErrState for bytes that Snapshot cannot have written.
 func Load(opts Options, ids IDs, entropy io.Reader, state []byte) (*Table, error) {
 	r := &reader{Reader: pack.NewReader(state)}
-	switch string(r.Take(len(magic))) {
-	case magic, magic4:
-		r.hosts, r.hashes = true, true
-	case magic3:
-		r.hosts = true
-	case magic2:
-	default:
+	if string(r.Take(len(magic))) != magic {
 		return nil, ErrState
 	}
 	t := New(opts, ids, entropy)
@@ -34,9 +28,6 @@ func Load(opts Options, ids IDs, entropy io.Reader, state []byte) (*Table, error
 	r.erased(t)
 	for range r.Count() {
 		hash := wamble.TokenHash(r.array16())
-		if !r.hashes {
-			hash = wamble.Token(hash).Hash()
-		}
 		if hash.IsZero() || t.refused.Find(hash) != nil || t.refused.Len() == maxRefused {
 			return nil, ErrState
 		}
@@ -75,11 +66,7 @@ func (t *Table) adopt(s *Session, l *list) bool {
 	return true
 }
 
-type reader struct {
-	pack.Reader
-	hosts  bool // sessions have a bound host
-	hashes bool // refused and unknown tokens are hashes
-}
+type reader struct{ pack.Reader }
 
 func (r *reader) array16() (a [16]byte) {
 	copy(a[:], r.Take(len(a)))
@@ -131,11 +118,10 @@ func (r *reader) erased(t *Table) {
 
 func (r *reader) session(identities []*Identity, fresh bool) (*Session, bool) {
 	s := &Session{token: r.array16()}
-	switch {
-	case !s.token.IsZero():
-		s.hash = s.token.Hash()
-	case r.hashes:
+	if s.token.IsZero() {
 		s.hash = r.array16()
+	} else {
+		s.hash = s.token.Hash()
 	}
 	s.id = wamble.SessionID(r.Int())
 	identity := r.Uint()
@@ -143,11 +129,9 @@ func (r *reader) session(identities []*Identity, fresh bool) (*Session, bool) {
 	s.trust = r.Int32()
 	s.times = times{created: r.Int(), lastSeen: r.Int(), lastStored: r.Int()}
 	s.seq, s.lastBoard, s.terms = r.Uint(), wamble.BoardID(r.Uint()), terms(r.Uint())
-	if r.hosts {
-		text := string(r.Bytes())
-		s.bound = hostOf(text)
-		r.Must(hostText(s.bound) == text)
-	}
+	text := string(r.Bytes())
+	s.bound = hostOf(text)
+	r.Must(hostText(s.bound) == text)
 	if fresh {
 		s.greeting = r.greeting()
 	}

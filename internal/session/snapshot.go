@@ -18,14 +18,6 @@ var ErrState = errors.New("the state of the sessions is damaged or of another ve
 // with their length.
 const magic = "wamble sessions 5\n"
 
-// The earlier versions: 4 has no bots; 3 has all tokens, also the refused ones, unhashed; 2 has no bound
-// hosts either.
-const (
-	magic2 = "wamble sessions 2\n"
-	magic3 = "wamble sessions 3\n"
-	magic4 = "wamble sessions 4\n"
-)
-
 // Snapshot appends all sessions, identities, pending challenges and erased keys to dst, for Load in another
 // process. The used allowances of hosts are left out.
 func (t *Table) Snapshot(dst []byte) []byte {

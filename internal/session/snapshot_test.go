@@ -130,27 +130,6 @@ func TestBotsStay(t *testing.T) {
 	}
 }
 
-// TestLoadOlderSnapshot: in version 3 the refused tokens were not hashed.
-func TestLoadOlderSnapshot(t *testing.T) {
-	r := newRig(t, nil)
-	s := r.hello()
-	state := r.Snapshot(nil)
-	refused := wamble.Token{7}
-	state = append(append(state[:len(state)-1], 1), refused[:]...) // one is refused, not none
-	copy(state, magic3)
-	tb, err := Load(r.opts, numbers(), entropy(4), state)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := tb.Find(s.Token()); got == nil || got.hash != s.Token().Hash() {
-		t.Errorf("got %+v", got)
-	}
-	if !tb.Refused(refused) {
-		t.Error("the token is not refused")
-	}
-	check(t, tb)
-}
-
 func TestLoadRefuses(t *testing.T) {
 	tb := busyTable(t)
 	state := tb.Snapshot(nil)

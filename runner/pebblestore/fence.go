@@ -31,7 +31,6 @@ type fencedFS struct {
 	dir         string
 	skipLogSync bool
 	fail        func(error)
-	names       names
 	room        room
 	mu          sync.RWMutex // held for reading during every write
 	strict      bool         // Pebble is open: errors are not returned to it
@@ -45,13 +44,11 @@ func newFencedFS(fs vfs.FS, dir string, d Durability, fail func(error)) *fencedF
 	return f
 }
 
-// opened makes the fence strict, and the name of the log durable.
-func (f *fencedFS) opened() error {
+// opened makes the fence strict.
+func (f *fencedFS) opened() {
 	f.mu.Lock()
 	f.strict = true
 	f.mu.Unlock()
-	f.names.opened.Store(max(1, f.names.came.Load()))
-	return f.syncNamesTo(f.names.log.Load())
 }
 
 func (f *fencedFS) close() {
@@ -145,7 +142,7 @@ func (f *fencedFS) file(name string, w weight, open func() (vfs.File, error)) (v
 	if err != nil {
 		return nil, err
 	}
-	out := &fencedFile{File: file, fs: f, name: name, weight: w, skipSync: log && f.skipLogSync}
+	out := &fencedFile{File: file, fs: f, weight: w, skipSync: log && f.skipLogSync}
 	if log && w == heavy {
 		out.log = f.room.newLog(logNumber(f.PathBase(name)))
 	}
@@ -154,17 +151,15 @@ func (f *fencedFS) file(name string, w weight, open func() (vfs.File, error)) (v
 
 // Create makes the directory durable before it creates a marker: a marker names the current
 // manifest, and must not survive a crash without it. Pebble itself syncs the directory only
-// after both. While Pebble opens it does so also before a log; see names.
+// after both.
 func (f *fencedFS) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
 	file, err := f.file(name, f.weigh(name), func() (vfs.File, error) {
-		if isMarker(f.PathBase(name)) || isLog(name) && f.opening() {
-			if err := f.syncNamesTo(f.names.came.Load()); err != nil {
+		if strings.HasPrefix(f.PathBase(name), "marker.") {
+			if err := syncDir(f.FS, f.dir); err != nil {
 				return nil, err
 			}
 		}
-		file, err := f.FS.Create(name, c)
-		f.note(name)
-		return file, err
+		return f.FS.Create(name, c)
 	})
 	if err != nil {
 		return nil, err
@@ -175,47 +170,38 @@ func (f *fencedFS) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error
 }
 
 func (f *fencedFS) OpenReadWrite(name string, c vfs.DiskWriteCategory, o ...vfs.OpenOption) (vfs.File, error) {
-	return f.file(name, f.weigh(name), func() (vfs.File, error) {
-		file, err := f.FS.OpenReadWrite(name, c, o...)
-		f.note(name)
-		return file, err
-	})
+	return f.file(name, f.weigh(name), func() (vfs.File, error) { return f.FS.OpenReadWrite(name, c, o...) })
 }
 
 // ReuseForWrite makes a new log of a flushed one.
 func (f *fencedFS) ReuseForWrite(old, name string, c vfs.DiskWriteCategory) (vfs.File, error) {
 	f.flushed(old)
-	return f.file(name, f.weigh(name), func() (vfs.File, error) {
-		file, err := f.FS.ReuseForWrite(old, name, c)
-		f.note(name)
-		return file, err
-	})
+	return f.file(name, f.weigh(name), func() (vfs.File, error) { return f.FS.ReuseForWrite(old, name, c) })
 }
 
 func (f *fencedFS) OpenDir(name string) (vfs.File, error) {
 	w := light
-	if f.isDir(name) {
+	if f.clean(name) == f.clean(f.dir) {
 		w = heavy
 	}
 	return f.file(name, w, func() (vfs.File, error) { return f.FS.OpenDir(name) })
 }
 
 func (f *fencedFS) Link(old, name string) error {
-	return f.lenient(func() error {
-		defer f.note(name)
-		return f.FS.Link(old, name)
-	})
+	return f.lenient(func() error { return f.FS.Link(old, name) })
 }
 
 func (f *fencedFS) Remove(name string) error {
 	f.flushed(name)
-	return f.lenient(func() error {
-		if err := f.beforeRemoval(name); err != nil {
-			return err
-		}
-		return f.FS.Remove(name)
-	})
+	return f.lenient(func() error { return f.FS.Remove(name) })
 }
+
+func isLog(name string) bool { return strings.HasSuffix(name, ".log") }
+
+// within reports whether name is in Pebble's directory.
+func (f *fencedFS) within(name string) bool { return f.PathDir(name) == f.clean(f.dir) }
+
+func (f *fencedFS) clean(dir string) string { return f.PathDir(f.PathJoin(dir, "x")) }
 
 // flushed records that Pebble no longer needs a log.
 func (f *fencedFS) flushed(name string) {
@@ -229,10 +215,7 @@ func (f *fencedFS) RemoveAll(name string) error {
 }
 
 func (f *fencedFS) Rename(old, name string) error {
-	return f.persist(f.weigh(name), func() error {
-		defer f.note(name)
-		return f.FS.Rename(old, name)
-	})
+	return f.persist(f.weigh(name), func() error { return f.FS.Rename(old, name) })
 }
 
 func (f *fencedFS) MkdirAll(name string, perm os.FileMode) error {
@@ -249,7 +232,6 @@ func (f *fencedFS) Unwrap() vfs.FS { return f.FS }
 type fencedFile struct {
 	vfs.File
 	fs       *fencedFS
-	name     string
 	weight   weight
 	skipSync bool
 	modest   bool     // written only while there is enough space
@@ -287,13 +269,8 @@ func (f *fencedFile) WriteAt(p []byte, off int64) (n int, err error) {
 }
 
 func (f *fencedFile) sync(sync func() error) error {
-	switch {
-	case f.skipSync:
+	if f.skipSync {
 		return f.fs.lenient(func() error { return nil })
-	case f.fs.opening() && f.fs.isDir(f.name):
-		return nil // done with the next file, or by opened
-	case f.fs.opening() && f.fs.within(f.name):
-		return f.fs.do(f.weight, func() error { return f.fs.syncWithNames(sync) })
 	}
 	return f.fs.do(f.weight, sync)
 }

@@ -73,10 +73,8 @@ func (s *Storage) Open(onFail func(error)) (runner.Backend, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err = b.fence.opened(); err == nil {
-		err = s.endBridge(b)
-	}
-	if err == nil {
+	b.fence.opened()
+	if err = s.endBridge(b); err == nil {
 		err = s.openMark(b)
 	}
 	if err != nil {

@@ -1,11 +1,8 @@
 package pebblestore_test
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"runtime/debug"
-	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -85,50 +82,6 @@ func TestCrashWhileOpening(t *testing.T) {
 				t.Errorf("crash after the opening: %d messages, want 45", got)
 			}
 			r.Close()
-		}
-	}
-}
-
-// TestOpeningSyncs: when Pebble opens a journal that is there, it waits for the directory alone
-// once, before the log, else only beside a file. What it syncs in goroutines of its own does not
-// count.
-func TestOpeningSyncs(t *testing.T) {
-	t.Parallel()
-	var mu sync.Mutex
-	var alone, files int
-	fs := errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
-		if op.Kind != errorfs.OpFileSync && op.Kind != errorfs.OpFileSyncData {
-			return nil
-		}
-		opens := bytes.Contains(debug.Stack(), []byte("pebble/v2.Open("))
-		mu.Lock()
-		defer mu.Unlock()
-		switch {
-		case op.Path != "/journal":
-			files++
-		case opens:
-			alone++
-		}
-		return nil
-	}))
-	for n := range 4 {
-		mu.Lock()
-		alone, files = 0, 0
-		mu.Unlock()
-		b, err := pebblestore.AtFS(fs, "/journal", pebblestore.Options{}).Open(func(err error) { t.Error(err) })
-		if err != nil {
-			t.Fatal(err)
-		}
-		mu.Lock()
-		if n > 0 && alone > 1 {
-			t.Errorf("opening %d waited %d times for the directory alone, want once", n, alone)
-		}
-		if files == 0 {
-			t.Error("no file was synced")
-		}
-		mu.Unlock()
-		if err := b.Close(); err != nil {
-			t.Fatal(err)
 		}
 	}
 }

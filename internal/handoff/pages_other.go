@@ -1,7 +1,0 @@
-//go:build !linux
-
-package handoff
-
-import "time"
-
-func joinPages(time.Time) {}

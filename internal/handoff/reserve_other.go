@@ -1,7 +1,0 @@
-//go:build !linux
-
-package handoff
-
-import "os"
-
-func reserve(*os.File, int64) error { return nil }
