@@ -29,12 +29,9 @@ func (r *resumption) replay(p *Profile, seq uint64, in intent.Intent) {
 	case *intent.RemoveReservation:
 		r.boards.Release(seq, in)
 	case *intent.RecordMove:
-		r.move(p, seq, in)
-	case *intent.RecordPayout:
-		r.credit(p, seq, in.Session, wamble.Stats{Score: in.Points})
+		r.move(seq, in)
 	case *intent.ResolvePrediction:
 		r.resolve(seq, in)
-		r.credit(p, seq, in.Session, wamble.Stats{PredictionScore: in.Points})
 	case *intent.RecordPrediction:
 		p.leases.Skip(wamble.PredictionIDs, int64(in.ID))
 		r.predict(seq, in)
@@ -49,7 +46,7 @@ func (r *resumption) replay(p *Profile, seq uint64, in intent.Intent) {
 		r.link(p, seq, in)
 	case *intent.UnlinkSession:
 		if s := r.session(p, in.Session, seq); s != nil {
-			r.detach(s, seq)
+			s.Key = wamble.PublicKey{}
 		}
 	case *intent.MarkBot:
 		if s := r.session(p, in.Session, seq); s != nil {
@@ -102,37 +99,25 @@ func (r *resumption) drop(p *Profile, s *resumedSession) {
 	delete(r.sessions, s.ID)
 }
 
-func add(to *wamble.Stats, what wamble.Stats, n float64) {
-	to.Score += n * what.Score
-	to.PredictionScore += n * what.PredictionScore
-	to.Games += int(n) * what.Games
-	to.Chess960Games += int(n) * what.Chess960Games
-}
-
-func (r *resumption) move(p *Profile, seq uint64, in *intent.RecordMove) {
+func (r *resumption) move(seq uint64, in *intent.RecordMove) {
 	r.boards.Move(seq, in)
-	if s := r.sessions[in.Session]; s != nil && s.lastSeq < seq {
-		s.LastBoard = in.Board
+	s := r.sessions[in.Session]
+	if s == nil || s.lastSeq >= seq {
+		return
 	}
+	s.LastBoard = in.Board
 	if !in.First {
 		return
 	}
-	game := wamble.Stats{Games: 1}
+	stats := &s.Stats
+	if i := r.players[s.Key]; i != nil && i.lastSeq >= seq {
+		return
+	} else if i != nil {
+		stats = &i.Stats
+	}
+	stats.Games++
 	if r.boards.Variant(in.Board) >= 0 {
-		game.Chess960Games = 1
-	}
-	r.credit(p, seq, in.Session, game)
-}
-
-// credit adds what a session has won to the session and to its identity.
-func (r *resumption) credit(p *Profile, seq uint64, id wamble.SessionID, won wamble.Stats) {
-	if s := r.sessions[id]; s != nil {
-		if i := r.players[s.Key]; i != nil && i.lastSeq < seq {
-			add(&i.Stats, won, 1)
-		}
-	}
-	if s := r.session(p, id, seq); s != nil {
-		add(&s.Stats, won, 1)
+		stats.Chess960Games++
 	}
 }
 
@@ -188,24 +173,11 @@ func (r *resumption) link(p *Profile, seq uint64, in *intent.LinkSession) {
 		p.unstored.keys[in.Key] = true
 	case s == nil:
 	case i == nil:
-		r.detach(s, seq)
 		s.Key = in.Key
 		r.drop(p, s)
 	default:
-		r.detach(s, seq)
 		s.Key = in.Key
-		if i.lastSeq < seq {
-			add(&i.Stats, s.Stats, 1)
-		}
 	}
-}
-
-// detach removes a session from its identity, and from the identity's totals.
-func (r *resumption) detach(s *resumedSession, seq uint64) {
-	if i := r.players[s.Key]; i != nil && i.lastSeq < seq {
-		add(&i.Stats, s.Stats, -1)
-	}
-	s.Key = wamble.PublicKey{}
 }
 
 func (r *resumption) trust(p *Profile, seq uint64, in *intent.SetTrust) {
