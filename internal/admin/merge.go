@@ -61,8 +61,8 @@ func mergePlayers(ctx context.Context, h *Host, call *Call) (any, error) {
 	return counts, nil
 }
 
-// player returns a player of the profile's database, from the memory of a profile that uses
-// it or else from the store. It is zero if there is none.
+// player returns a player of the profile's database: the totals from the store, the name from the memory of a
+// profile that uses it. It is zero if there is none.
 func (p *RunningProfile) player(ctx context.Context, n Named, list []RunningProfile) (wamble.Player, error) {
 	list = slices.DeleteFunc(slices.Clone(list),
 		func(other RunningProfile) bool { return other.Database != p.Database })
@@ -79,11 +79,12 @@ func (p *RunningProfile) player(ctx context.Context, n Named, list []RunningProf
 	if found.Key.IsZero() {
 		return wamble.Player{}, nil
 	}
+	stored, err := p.Reader.Player(ctx, found.Key)
 	for i := range list {
 		key := &[2]wamble.PublicKey{found.Key, found.Key}
 		if here, _ := list[i].Seek(ctx, profile.Seek{Key: key}, 1); len(here) > 0 {
-			return wamble.Player{ID: here[0].Player, Key: found.Key, Handle: here[0].Handle, Stats: here[0].Stats}, nil
+			return wamble.Player{ID: here[0].Player, Key: found.Key, Handle: here[0].Handle, Stats: stored.Stats}, nil
 		}
 	}
-	return p.Reader.Player(ctx, found.Key)
+	return stored, err
 }

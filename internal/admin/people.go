@@ -178,13 +178,10 @@ func (c *personSet) add(w personKey) *person {
 	return p
 }
 
-// present adds a session in memory, which takes precedence over stored rows.
+// present adds a session in memory, whose name takes precedence over that of stored rows.
 func (c *personSet) present(database, profileName string, s *profile.Present) {
 	p := c.add(personKeyOf(database, s.Key, s.Session))
-	p.Name, p.Score, p.Games = cmp.Or(s.Handle, p.Name), s.Stats.Score, s.Stats.Games
-	if p.Key != "" {
-		p.Rating = s.Stats.Rating
-	}
+	p.Name = cmp.Or(s.Handle, p.Name)
 	if p.Created.IsZero() || s.Created.Before(p.Created) {
 		p.Created = s.Created.UTC()
 	}

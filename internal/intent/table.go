@@ -78,7 +78,7 @@ var table = []Row{
 	{KindRecordGameResult, "RECORD_GAME_RESULT", zero[RecordGameResult], KeepsAll, Joins, asItCame, fixed(50),
 		touchesNobody, anyTime, locksNothing, changesNoMemory},
 	{KindRecordPayout, "RECORD_PAYOUT", zero[RecordPayout], KeepsAll, Joins, by((*RecordPayout).locality), fixed(34),
-		of((*RecordPayout).touched), anyTime, of((*RecordPayout).locked), on(Memory.RecordPayout)},
+		of((*RecordPayout).touched), anyTime, of((*RecordPayout).locked), changesNoMemory},
 	{KindRecordRating, "UPDATE_PLAYER_RATING", zero[RecordRating], KeepsAll, Joins, by((*RecordRating).locality),
 		fixed(34),
 		of((*RecordRating).touched), anyTime, of((*RecordRating).locked), on(Memory.RecordRating)},
@@ -152,7 +152,6 @@ type Memory interface {
 	UpdateBoard(seq uint64, in *UpdateBoard)
 	UpdateBoardAssignmentTime(seq uint64, in *UpdateBoardAssignmentTime)
 	RecordMove(seq uint64, in *RecordMove)
-	RecordPayout(seq uint64, in *RecordPayout)
 	RecordRating(seq uint64, in *RecordRating)
 	RecordPrediction(seq uint64, in *RecordPrediction)
 	ResolvePrediction(seq uint64, in *ResolvePrediction)

@@ -46,8 +46,7 @@ func (l *loop) publishUpTo(durableIndex uint64) {
 	}
 }
 
-// stampChanges sets the message that brings changes to the store. Changes that this profile only passes on have
-// the stamp of their origin.
+// stampChanges sets the message that brings changes to the store.
 func (l *loop) stampChanges(u *unpublished) {
 	message := u.message.Load()
 	if message == 0 {
@@ -55,7 +54,7 @@ func (l *loop) stampChanges(u *unpublished) {
 	}
 	journal := profile.JournalHash(l.rt.journal().Runner.JournalID(), l.rt.o.Name)
 	for i := range u.changes {
-		if c := &u.changes[i]; c.Stamp.Journal == 0 && !c.Passed {
+		if c := &u.changes[i]; c.Stamp.Journal == 0 {
 			c.Stamp = profile.Stamp{Journal: journal, Message: message}
 		}
 	}

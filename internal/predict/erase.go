@@ -10,17 +10,14 @@ import (
 )
 
 // Erase deletes the predictions of sessions, which are deleted from the store too. Predictions of others
-// under a pending one cannot come true any more: they expire. Erase appends their sessions to dst, without
-// points.
-func (b *Table) Erase(now time.Time, whose map[wamble.SessionID]bool, dst []Gain, out intent.Intents) []Gain {
+// under a pending one cannot come true any more: they expire.
+func (b *Table) Erase(now time.Time, whose map[wamble.SessionID]bool, out intent.Intents) {
 	for _, id := range slices.Sorted(maps.Keys(b.trees)) {
-		dst = b.eraseFrom(now, id, whose, dst, out)
+		b.eraseFrom(now, id, whose, out)
 	}
-	return dst
 }
 
-func (b *Table) eraseFrom(now time.Time, id wamble.BoardID, whose map[wamble.SessionID]bool, dst []Gain,
-	out intent.Intents) []Gain {
+func (b *Table) eraseFrom(now time.Time, id wamble.BoardID, whose map[wamble.SessionID]bool, out intent.Intents) {
 	t := b.trees[id]
 	b.moved = b.moved[:0]
 	kept := t.nodes[:0]
@@ -34,7 +31,7 @@ func (b *Table) eraseFrom(now time.Time, id wamble.BoardID, whose map[wamble.Ses
 			}
 		case orphan && b.moved[n.up] == lostParent:
 			if n.status == wamble.Pending {
-				dst = append(dst, b.settle(now, &n, wamble.Expired, 0, out))
+				b.settle(now, &n, wamble.Expired, 0, out)
 			}
 			index = lostParent
 		default:
@@ -54,7 +51,6 @@ func (b *Table) eraseFrom(now time.Time, id wamble.BoardID, whose map[wamble.Ses
 	if len(kept) == 0 && !t.running() {
 		delete(b.trees, id)
 	}
-	return dst
 }
 
 // lostParent is the new index of a node that was deleted while pending, or expired by that.

@@ -9,22 +9,14 @@ import (
 	"wamble/internal/intent"
 )
 
-// Gain is what a session has won or lost by a prediction.
-type Gain struct {
-	Session wamble.SessionID
-	Points  float64
-}
-
 // mostPoints bounds what one prediction pays or costs: the store has six digits before the point.
 const mostPoints = 999_999
 
-// Resolve compares the move that was made as ply of a board with its predictions. It appends what each
-// session has gained to dst, in the order of the predictions, and returns it.
-func (b *Table) Resolve(now time.Time, id wamble.BoardID, ply int, m chess.Move, dst []Gain,
-	out intent.Intents) []Gain {
+// Resolve compares the move that was made as ply of a board with its predictions.
+func (b *Table) Resolve(now time.Time, id wamble.BoardID, ply int, m chess.Move, out intent.Intents) {
 	t := b.trees[id]
 	if t == nil {
-		return dst
+		return
 	}
 	if t.next == nil {
 		t.next = map[wamble.SessionID]int32{}
@@ -35,22 +27,21 @@ func (b *Table) Resolve(now time.Time, id wamble.BoardID, ply int, m chess.Move,
 		switch {
 		case n.status != wamble.Pending:
 		case t.lost(n) || int(n.ply) < ply: // the ply has passed if its move was not reported
-			dst = append(dst, b.settle(now, n, wamble.Expired, 0, out))
+			b.settle(now, n, wamble.Expired, 0, out)
 		case int(n.ply) > ply:
 		case b.matches(n.uci, m):
-			dst = append(dst, b.settle(now, n, wamble.Correct, b.reward(int(n.streak)), out))
+			b.settle(now, n, wamble.Correct, b.reward(int(n.streak)), out)
 			if t.next[n.session] >= 0 {
 				t.next[n.session] = n.streak + 1
 			}
 		default:
 			points := 0 - rounded(math.Abs(b.opts.Penalty)) // never −0
-			dst = append(dst, b.settle(now, n, wamble.Incorrect, points, out))
+			b.settle(now, n, wamble.Incorrect, points, out)
 			t.next[n.session] = none // even if it has other correct ones
 		}
 	}
 	t.streaks, t.next = t.next, t.streaks
 	b.prune(id, t)
-	return dst
 }
 
 // lost reports whether the parent of a node was wrong or has expired.
@@ -87,19 +78,17 @@ func rounded(points float64) float64 {
 	return math.Round(points*1e4) / 1e4
 }
 
-// Expire ends and deletes all predictions of a board whose game is over. It appends the sessions of the
-// pending ones to dst, without points.
-func (b *Table) Expire(now time.Time, id wamble.BoardID, dst []Gain, out intent.Intents) []Gain {
+// Expire ends and deletes all predictions of a board whose game is over.
+func (b *Table) Expire(now time.Time, id wamble.BoardID, out intent.Intents) {
 	t := b.trees[id]
 	if t == nil {
-		return dst
+		return
 	}
 	for i := range t.nodes {
 		if n := &t.nodes[i]; n.status == wamble.Pending {
-			dst = append(dst, b.settle(now, n, wamble.Expired, 0, out))
+			b.settle(now, n, wamble.Expired, 0, out)
 		}
 	}
 	b.size -= len(t.nodes)
 	delete(b.trees, id)
-	return dst
 }

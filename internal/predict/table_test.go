@@ -45,7 +45,6 @@ type rig struct {
 	table *Table
 	on    chess.Position
 	kept  kept
-	gains []Gain
 }
 
 func newRig(t *testing.T, opts Options) *rig {
@@ -85,7 +84,7 @@ func (r *rig) play(uci string) string {
 	}
 	r.on = r.on.Play(m)
 	r.kept.took()
-	r.gains = r.table.Resolve(epoch, board, r.on.Ply(), m, nil, &r.kept)
+	r.table.Resolve(epoch, board, r.on.Ply(), m, &r.kept)
 	return r.kept.took()
 }
 
@@ -198,7 +197,6 @@ func TestStreak(t *testing.T) {
 	}
 	id := r.must(1, "g8h6", 0)
 	expect(t, "a wrong one", r.play("g8f6"), fmt.Sprintf("%d of 1 is INCORRECT: -0.5", id))
-	expect(t, "gains", r.gains, "[{1 -0.5}]")
 	id = r.must(1, "f3g1", 0)
 	expect(t, "after it", r.play("f3g1"), fmt.Sprintf("%d of 1 is CORRECT: 1", id))
 	// A predictor who lets a move pass begins a new streak.
@@ -275,7 +273,7 @@ func TestTree(t *testing.T) {
 	expect(t, "resolved", r.play("e7e5"), "3 of 1 is CORRECT: 1")
 	expect(t, "what is over is gone", read(2, 16), "1<0 e2e4@1/0 CORRECT, 3<1 e7e5@2/1 CORRECT, 5<3 g1f3@3/2 PENDING")
 	r.kept.took()
-	r.table.Expire(epoch, board, nil, &r.kept)
+	r.table.Expire(epoch, board, &r.kept)
 	expect(t, "expired", r.kept.took(), "5 of 1 is EXPIRED: 0")
 	expect(t, "left", fmt.Sprint(r.table.Len(), len(r.table.trees)), "0 0")
 }
@@ -369,14 +367,14 @@ func crowd(t testing.TB, seed uint64, steps int) (*Table, *kept) {
 		id := wamble.BoardID(i + 1)
 		legal := on[i].LegalMoves(nil)
 		if len(legal) == 0 || on[i].Ply() > 60 {
-			b.Expire(epoch, id, nil, k)
+			b.Expire(epoch, id, k)
 			on[i] = chess.Start()
 			continue
 		}
 		m := legal[rng.IntN(min(len(legal), 3))]
 		if rng.IntN(4) == 0 {
 			on[i] = on[i].Play(m)
-			b.Resolve(epoch, id, on[i].Ply(), m, nil, k)
+			b.Resolve(epoch, id, on[i].Ply(), m, k)
 			continue
 		}
 		w := Submission{Session: wamble.SessionID(1 + rng.IntN(6)), Board: id, On: on[i], UCI: m.String(), Level: 4,
@@ -447,9 +445,8 @@ func TestErase(t *testing.T) {
 	r.play("e2e4")
 	r.must(1, "d7d5", 0)
 	r.kept.took()
-	gains := r.table.Erase(epoch, map[wamble.SessionID]bool{1: true, 9: true}, nil, &r.kept)
+	r.table.Erase(epoch, map[wamble.SessionID]bool{1: true, 9: true}, &r.kept)
 	expect(t, "ended", r.kept.took(), "6 of 3 is EXPIRED: 0")
-	expect(t, "gains", gains, "[{3 0}]")
 	left := ""
 	for _, row := range r.table.Read(nil, board, 9, 99) {
 		left += fmt.Sprintf("%d<%d by %d %v; ", row.ID, row.Parent, row.Session, row.Status)
@@ -460,7 +457,7 @@ func TestErase(t *testing.T) {
 		t.Error(err)
 	}
 	expect(t, "resolved", r.play("e7e5"), "3 of 3 is CORRECT: 1; 4 of 2 is CORRECT: 1")
-	r.table.Erase(epoch, map[wamble.SessionID]bool{2: true, 3: true}, nil, &r.kept)
+	r.table.Erase(epoch, map[wamble.SessionID]bool{2: true, 3: true}, &r.kept)
 	expect(t, "nothing is left", fmt.Sprint(r.table.Len(), len(r.table.trees)), "0 0")
 }
 
@@ -480,8 +477,8 @@ func TestSnapshot(t *testing.T) {
 	for id := wamble.BoardID(1); id <= 8; id++ {
 		one, two := &kept{}, &kept{}
 		m := must(chess.Start().ParseUCI("a2a3"))
-		b.Resolve(epoch, id, 7, m, nil, one)
-		loaded.Resolve(epoch, id, 7, m, nil, two)
+		b.Resolve(epoch, id, 7, m, one)
+		loaded.Resolve(epoch, id, 7, m, two)
 		expect(t, "resolved", two.took(), one.took())
 	}
 	for n := range state {
@@ -514,7 +511,6 @@ func BenchmarkResolve(b *testing.B) {
 			table := New(with(func(o *Options) { o.OnePerMove = false }),
 				func() (wamble.PredictionID, bool) { next++; return next, true }, [32]byte{})
 			m := must(chess.Start().ParseUCI("e2e4"))
-			var gains []Gain
 			var sink nothing
 			b.ReportAllocs()
 			for b.Loop() {
@@ -522,7 +518,7 @@ func BenchmarkResolve(b *testing.B) {
 					table.Submit(epoch, Submission{Session: wamble.SessionID(i + 1), Board: 1, On: chess.Start(),
 						UCI: "e2e4"}, sink)
 				}
-				gains = table.Resolve(epoch, 1, 1, m, gains[:0], sink)
+				table.Resolve(epoch, 1, 1, m, sink)
 			}
 		})
 	}

@@ -134,9 +134,8 @@ func (t *tree) running() bool {
 
 // settle resolves a node, and adds the intent.
 func (b *Table) settle(now time.Time, n *node, status wamble.PredictionStatus, points float64,
-	out intent.Intents) Gain {
+	out intent.Intents) {
 	n.status, n.points, n.keep = status, points, true
 	b.intents.resolve = intent.ResolvePrediction{ID: n.id, Session: n.session, Status: status, Points: points, At: now}
 	out.Add(&b.intents.resolve)
-	return Gain{n.session, points}
 }

@@ -7,9 +7,8 @@ import (
 	"wamble/internal/lru"
 )
 
-// answerCache caches, for cachedAnswerTTL, answers of the store that do not become sessions in memory: whose stats
-// were asked for, and which identities could not be read. Failures are cached so that they do not cost one
-// load per request.
+// answerCache caches, for cachedAnswerTTL, answers of the store that change nothing in memory: totals, ranks and
+// reservations. Of the other subjects it caches failures, so that they do not cost one load per request.
 type answerCache struct {
 	answers *lru.Table[question, cachedAnswer]
 }
@@ -20,6 +19,10 @@ type question struct {
 	session wamble.SessionID
 	handle  string
 	key     wamble.PublicKey
+	board   wamble.BoardID
+	page    wamble.LeaderboardQuery
+	profile string
+	hash    [32]byte
 }
 
 type cachedAnswer struct {
@@ -36,23 +39,22 @@ func newAnswerCache() answerCache {
 	return answerCache{lru.New[question, cachedAnswer](maxCachedAnswers)}
 }
 
-func questionOf(l *Load) question { return question{l.Subject, l.Session, l.Handle, l.Key} }
+func questionOf(l *Load) question {
+	return question{l.Subject, l.Session, l.Handle, l.Key, l.Board, l.Page, l.Profile, l.Hash}
+}
 
-// add caches an answer about a player's stats, or a failure to read an identity.
+// add caches the answer to a load.
 func (r *answerCache) add(now time.Duration, l *Load, in *Loaded) {
-	if l.Subject != TargetOf && (l.Subject != PlayerOf || in.Outcome <= NotFound) {
+	switch l.Subject {
+	case SessionOf, OtherShardsOf, NameOf:
+		return // unknown tokens have a cache of their own, the others are asked for what changes
+	}
+	if in.Outcome <= NotFound && !l.Subject.reads() {
 		return
 	}
-	cached := Loaded{Outcome: in.Outcome}
-	if in.Session != nil {
-		s := *in.Session
-		cached.Session = &s
+	*r.answers.Use(questionOf(l)) = cachedAnswer{
+		Loaded{Outcome: in.Outcome, Session: in.Session, Answer: in.Answer}, now + cachedAnswerTTL,
 	}
-	if p := in.Answer.player(); p != nil {
-		player := *p
-		cached.Answer = &Answer{Player: &player}
-	}
-	*r.answers.Use(questionOf(l)) = cachedAnswer{cached, now + cachedAnswerTTL}
 }
 
 // find returns the cached answer to a load, nil if there is none.
@@ -75,4 +77,22 @@ func (r *answerCache) failed(now time.Duration, l *Load) *wamble.Denied {
 		return brokenOf(l.Subject)
 	}
 	return nil
+}
+
+// reads reports whether an answer is only passed on to the player.
+func (s Subject) reads() bool { return s == TargetOf || s == RanksOf || s == ReservationsOf }
+
+// storeAnswer returns the answer to a load: the one that the request has waited for, or a cached one. If there is
+// neither, it returns nil, and the verdict of asking the store.
+func (p *Profile) storeAnswer(r *request, what Load, out *Output) (*Loaded, verdict) {
+	if in := r.answerTo(what.Subject); in != nil {
+		return in, done
+	}
+	if d := p.answerCache.failed(p.clock.since, &what); d != nil {
+		return nil, p.deny(r, d)
+	}
+	if in := p.answerCache.find(p.clock.since, &what); in != nil {
+		return in, done
+	}
+	return nil, p.ask(r, what, out)
 }

@@ -38,9 +38,9 @@ func (p *Profile) assignBoard(s *session.Session) (*board.Board, board.Released,
 // assignBoardTo is assignBoard with more known of the player: the board they were offered, the one before the last, and
 // the player whose move they have just answered.
 func (p *Profile) assignBoardTo(s *session.Session, player board.Player) (*board.Board, board.Released, error) {
-	stats := p.sessions.Stats(s)
 	player.Session, player.Identity = s.ID(), s.Identity() != nil
-	player.Games, player.Chess960Games, player.LeftBoard = stats.Games, stats.Chess960Games, s.LastBoard()
+	player.Games, player.Chess960Games = int(s.Games().All), int(s.Games().Chess960)
+	player.LeftBoard = s.LastBoard()
 	player.Reach, player.Host = reachOf(s), s.Host()
 	got, err := p.boards.Assign(p.clock.now, player, &p.frame)
 	if errors.Is(err, board.ErrNoBoard) {

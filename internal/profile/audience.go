@@ -17,7 +17,6 @@ type audience struct {
 	spectators  *spectate.Hub
 	// observe is Profile.observed, while the hub is open.
 	observe func(*board.Board)
-	gains   []predict.Gain // by the present request
 	rows    []predict.Row
 	data    []wire.Prediction
 }

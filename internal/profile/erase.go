@@ -31,10 +31,9 @@ func (in *Erase) apply(p *Profile, out *Output) {
 		player = 0 // the same identity: the store has it under another number than memory
 	}
 	if p.isAnother(in.Key, player) {
-		p.audience.gains = p.audience.predictions.Erase(p.clock.now, whose, p.audience.gains, &p.frame)
+		p.audience.predictions.Erase(p.clock.now, whose, &p.frame)
 		p.sessions.EraseStored(p.clock.now, in.Key, player, &p.frame)
 		p.seal(out)
-		p.retainGainers()
 		return
 	}
 	for _, s := range of {
@@ -42,11 +41,10 @@ func (in *Erase) apply(p *Profile, out *Output) {
 		p.endSession(s, "your data was deleted", out)
 		p.stats.Host.Erased++
 	}
-	p.audience.gains = p.audience.predictions.Erase(p.clock.now, whose, p.audience.gains, &p.frame)
+	p.audience.predictions.Erase(p.clock.now, whose, &p.frame)
 	p.sessions.Erase(p.clock.now, in.Key, player, &p.frame)
 	p.forgetMerged(in.Key)
 	p.seal(out)
-	p.retainGainers()
 	out.StoreEvents = append(out.StoreEvents, StoreEvent{What: Erased, Key: in.Key, Player: in.Player})
 	p.sessions.Erased(in.Key, p.watermarks.newest)
 }

@@ -33,23 +33,21 @@ func (p *Profile) endOver(out *Output) {
 		}
 		p.finished(p.boards.EndOver(p.clock.now, &p.frame), out)
 		p.seal(out)
-		p.retainGainers()
 		p.notifyWinners(out)
 	}
 }
 
 // rewards is prizes of which players were not notified yet, and buffers for the end of a game.
 type rewards struct {
-	ledger        reward.Ledger
-	prizes        reward.Prizes
-	contributors  []board.Contributor
-	players       []reward.Player
-	winners       []winner           // of the last game, notified once it is sealed
-	absentWinners []wamble.SessionID // won something in it and are not in memory
-	text          []byte
+	ledger       reward.Ledger
+	prizes       reward.Prizes
+	contributors []board.Contributor
+	players      []reward.Player
+	winners      []winner // of the last game, notified once it is sealed
+	text         []byte
 }
 
-// winner is a session in memory that a game brought points or a change of rating.
+// winner is a session in memory that a game brought points.
 type winner struct {
 	session *session.Session
 	board   wamble.BoardID
@@ -69,7 +67,7 @@ func (p *Profile) reward(f *board.Finished, out *Output) {
 		}
 		if s := p.sessions.ByID(c.Session); s != nil {
 			who := whoOf(s)
-			player.Rated, player.Rating = s.Identity() != nil, p.sessions.Stats(s).Rating
+			player.Rated, player.Rating = s.Identity() != nil, p.sessions.Rating(s)
 			player.Key, player.Number = who.Key, board.Number(who.ID)
 		} else if !c.Rated {
 			player.Rating = float64(scoring.DefaultRating)
@@ -81,49 +79,38 @@ func (p *Profile) reward(f *board.Finished, out *Output) {
 	p.stats.Scores.Payouts += uint64(payouts)
 	p.stats.Scores.Ratings += uint64(ratings)
 	for i := range w.players {
-		won := wamble.Stats{Score: w.players[i].Points}
-		if w.players[i].Rated {
-			won.Rating = w.players[i].Change
+		won := &w.players[i]
+		event := StoreEvent{What: Won, Session: won.Session, Key: won.Key, Points: won.Points}
+		if won.Rated {
+			event.Rating = won.Change
+			p.sessions.Rate(won.Session, won.Key, won.Change)
 		}
-		s := p.sessions.ByID(w.players[i].Session)
-		event := StoreEvent{What: Credited, Session: w.players[i].Session, Key: w.players[i].Key, Won: won}
+		s := p.sessions.ByID(won.Session)
 		if p.shard.Of > 1 {
 			event.Board, event.Profile = f.Board.ID(), p.cfg.Name
 			if s == nil {
-				event.Moved = p.clock.label(lastMoved(f.Board, event.Session))
+				event.Moved = p.clock.label(lastMoved(f.Board, won.Session))
 			}
 		}
-		if won == (wamble.Stats{}) && event.Moved.IsZero() {
-			continue
+		if event.Rating != 0 || event.Board != 0 && (event.Points != 0 || !event.Moved.IsZero()) {
+			out.StoreEvents = append(out.StoreEvents, event)
 		}
-		out.StoreEvents = append(out.StoreEvents, event)
-		if won == (wamble.Stats{}) {
-			continue
-		}
-		if s != nil {
-			s.Count(won)
-			w.winners = append(w.winners, winner{s, f.Board.ID(), won.Score})
-		} else {
-			w.absentWinners = append(w.absentWinners, w.players[i].Session)
+		if s != nil && won.Points != 0 {
+			w.winners = append(w.winners, winner{s, f.Board.ID(), won.Points})
 		}
 	}
 }
 
-// notifyWinners notifies winners who are here, and keeps all winners in memory until the store has their
-// rewards. The game must be sealed before.
+// notifyWinners notifies winners who are here. The game must be sealed before.
 func (p *Profile) notifyWinners(out *Output) {
 	w := &p.rewards
 	for _, won := range w.winners {
-		p.sessions.Wrote(won.session, p.watermarks.newest)
-		if won.points != 0 && p.isActive(won.session) {
+		if p.isActive(won.session) {
 			p.award(won.session, won.board, won.points, out)
 		}
 	}
-	for _, id := range w.absentWinners {
-		p.pendingRewards.add(id, p.watermarks.newest)
-	}
 	clear(w.winners)
-	w.winners, w.absentWinners = w.winners[:0], w.absentWinners[:0]
+	w.winners = w.winners[:0]
 }
 
 // award notifies a player of points, at once or together with later ones.

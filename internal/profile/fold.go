@@ -17,13 +17,9 @@ func (r *resumption) CreateBoard(seq uint64, in *intent.CreateBoard) {
 	r.Resumption.CreateBoard(seq, in)
 }
 
-func (r *resumption) RecordPayout(seq uint64, in *intent.RecordPayout) {
-	r.credit(seq, in.Session, wamble.Stats{Score: in.Points})
-}
-
 func (r *resumption) UnlinkSession(seq uint64, in *intent.UnlinkSession) {
 	if s := r.session(in.Session, seq); s != nil {
-		r.detach(s, seq)
+		s.Key = wamble.PublicKey{}
 	}
 }
 
@@ -75,37 +71,25 @@ func (r *resumption) drop(s *resumedSession) {
 	delete(r.sessions, s.ID)
 }
 
-func add(to *wamble.Stats, what wamble.Stats, n float64) {
-	to.Score += n * what.Score
-	to.PredictionScore += n * what.PredictionScore
-	to.Games += int(n) * what.Games
-	to.Chess960Games += int(n) * what.Chess960Games
-}
-
 func (r *resumption) RecordMove(seq uint64, in *intent.RecordMove) {
 	r.Resumption.RecordMove(seq, in)
-	if s := r.sessions[in.Session]; s != nil && s.lastSeq < seq {
-		s.LastBoard = in.Board
+	s := r.sessions[in.Session]
+	if s == nil || s.lastSeq >= seq {
+		return
 	}
+	s.LastBoard = in.Board
 	if !in.First {
 		return
 	}
-	game := wamble.Stats{Games: 1}
+	stats := &s.Stats
+	if i := r.players[s.Key]; i != nil && i.lastSeq >= seq {
+		return
+	} else if i != nil {
+		stats = &i.Stats
+	}
+	stats.Games++
 	if r.Variant(in.Board) >= 0 {
-		game.Chess960Games = 1
-	}
-	r.credit(seq, in.Session, game)
-}
-
-// credit adds what a session has won to the session and to its identity.
-func (r *resumption) credit(seq uint64, id wamble.SessionID, won wamble.Stats) {
-	if s := r.sessions[id]; s != nil {
-		if i := r.players[s.Key]; i != nil && i.lastSeq < seq {
-			add(&i.Stats, won, 1)
-		}
-	}
-	if s := r.session(id, seq); s != nil {
-		add(&s.Stats, won, 1)
+		stats.Chess960Games++
 	}
 }
 
@@ -162,24 +146,11 @@ func (r *resumption) LinkSession(seq uint64, in *intent.LinkSession) {
 		r.p.unstored.keys[in.Key] = true
 	case s == nil:
 	case i == nil:
-		r.detach(s, seq)
 		s.Key = in.Key
 		r.drop(s)
 	default:
-		r.detach(s, seq)
 		s.Key = in.Key
-		if i.lastSeq < seq {
-			add(&i.Stats, s.Stats, 1)
-		}
 	}
-}
-
-// detach removes a session from its identity, and from the identity's totals.
-func (r *resumption) detach(s *resumedSession, seq uint64) {
-	if i := r.players[s.Key]; i != nil && i.lastSeq < seq {
-		add(&i.Stats, s.Stats, -1)
-	}
-	s.Key = wamble.PublicKey{}
 }
 
 func (r *resumption) SetTrust(seq uint64, in *intent.SetTrust) {
@@ -279,7 +250,6 @@ func (r *resumption) RecordPrediction(seq uint64, in *intent.RecordPrediction) {
 }
 
 func (r *resumption) ResolvePrediction(seq uint64, in *intent.ResolvePrediction) {
-	r.credit(seq, in.Session, wamble.Stats{PredictionScore: in.Points})
 	id, known := r.boardOf[in.ID]
 	if !known {
 		return

@@ -95,7 +95,6 @@ func (p *Profile) setBot(s *session.Session) {
 	if !s.Bot() {
 		s.SetBot()
 		p.frame.Add(&intent.MarkBot{Session: s.ID(), At: p.clock.now})
-		clear(p.pages)
 	}
 }
 

@@ -24,7 +24,7 @@ func samples(tb testing.TB) []Input {
 		&Loaded{Load: 1, Outcome: Away, Session: stored, Board: &wamble.Board{ID: 5, Created: epoch},
 			Answer:  &Answer{Accepted: true},
 			Cursors: Cursors{{Journal: 1<<64 - 1, Message: 7}},
-			Missed:  []StoreEvent{{What: Credited, Session: 3, Stamp: Stamp{Journal: 1<<64 - 1, Message: 8}}}},
+			Missed:  []StoreEvent{{What: Won, Session: 3, Stamp: Stamp{Journal: 1<<64 - 1, Message: 8}}}},
 		&Durable{Index: 1, Seq: 2}, &Applied{Seq: 3},
 		&Leased{Sequence: wamble.SessionIDs, Blocks: []wamble.Block{{First: 1, Count: 2}}},
 		&Tick{}, &Configure{Config: configOf(tb, "(def min-boards 7)")}, &StoreAway{}, &StoreBack{}, &JournalFailed{},
@@ -36,7 +36,7 @@ func samples(tb testing.TB) []Input {
 		&Erase{Key: whom.Key, Sessions: []wamble.SessionID{7}, Player: 8}, &Archive{Board: 9},
 		&Purge{}, &Adopt{Data: []byte("state")}, &WallClock{Ahead: -time.Hour},
 		&StoreEvents{Changes: []StoreEvent{{What: LoggedIn, Session: 3, Token: wamble.Token{4}, Key: whom.Key,
-			Won: wamble.Stats{Score: 1, Rating: -2}, Level: 6, Link: &Linked{
+			Points: 1, Rating: -2, Level: 6, Link: &Linked{
 				Session: *stored, Player: wamble.Player{ID: 5, Handle: "anna", Created: epoch},
 			}}}}, &Trust{Session: 3, Key: whom.Key, Level: 10, At: epoch},
 		&Revoke{Key: whom.Key, Session: 7, Stored: []wamble.Session{*stored}},

@@ -12,8 +12,8 @@ import (
 	"wamble/wire"
 )
 
-// loads is the queries to the store that are under way. A token has at most one load; its later requests
-// wait behind it.
+// loads is the queries to the store that are under way. A token has at most one load that may change its
+// session; its later requests wait behind it.
 type loads struct {
 	max     int
 	last    uint64 // number of the last load
@@ -26,10 +26,8 @@ type loads struct {
 // it.
 type load struct {
 	Load
-	requester   requester
-	waiting     []waitingRequest
-	storedIndex uint64           // durable index up to which the store had everything at the time of the query
-	found       wamble.SessionID // in an answer that came too early (see pendingRewards)
+	requester requester
+	waiting   []waitingRequest
 }
 
 // waitingRequest is a copy of a request that waits.
@@ -103,7 +101,9 @@ func (ls *loads) inOrder() []*load {
 }
 
 func (ls *loads) add(l *load) {
-	ls.byID[l.ID], ls.byToken[l.Token] = l, l
+	if ls.byID[l.ID] = l; !l.Subject.reads() {
+		ls.byToken[l.Token] = l
+	}
 	ls.byHost[l.requester.host]++
 }
 
@@ -112,7 +112,9 @@ func (ls *loads) remove(l *load) {
 		delete(ls.byHost, l.requester.host)
 	}
 	delete(ls.byID, l.ID)
-	delete(ls.byToken, l.Token)
+	if ls.byToken[l.Token] == l {
+		delete(ls.byToken, l.Token)
+	}
 }
 
 func (ls *loads) clear() {
@@ -136,7 +138,7 @@ func (p *Profile) ask(r *request, what Load, out *Output) verdict {
 	p.loads.last++
 	what.ID = p.loads.last
 	r.asked.add(what.Subject)
-	l := &load{Load: what, requester: from, storedIndex: p.watermarks.stored}
+	l := &load{Load: what, requester: from}
 	p.loads.add(l)
 	out.Loads = append(out.Loads, what)
 	p.stats.Loads++
@@ -159,10 +161,7 @@ func (p *Profile) queue(l *load, r *request) verdict {
 // StoreAway says that the store cannot be asked until StoreBack. A new Profile assumes that it can.
 type StoreAway struct{}
 
-func (*StoreAway) apply(p *Profile, out *Output) {
-	p.storeAway = true
-	p.retryParked(out) // parked loads are not held up any longer
-}
+func (*StoreAway) apply(p *Profile, _ *Output) { p.storeAway = true }
 
 // StoreBack says that the store can be asked again.
 type StoreBack struct{}
@@ -207,10 +206,6 @@ func (in *Loaded) apply(p *Profile, out *Output) {
 	l := p.loads.byID[in.Load]
 	if l == nil {
 		return // dropped: the journal has failed meanwhile
-	}
-	if p.pendingRewards.tooEarly(l, in) {
-		p.retryParked(out)
-		return
 	}
 	p.loads.remove(l)
 	if p.unstored.mayBeOutdated(&l.Load, in) {
@@ -280,7 +275,6 @@ func (p *Profile) admit(l *load, in *Loaded, out *Output) error {
 	if len(l.waiting) > 0 {
 		from, _ = p.link.Peer(l.waiting[0].id)
 	}
-	known := p.inMemoryBefore(in, in.Session.Key)
 	s, err := p.sessions.Admit(p.clock.now, l.Token, p.clock.fromStore(*in.Session), in.Answer.player(),
 		p.scratch.holds)
 	if errors.Is(err, session.ErrFull) && p.makeRoom(from, out) {
@@ -288,7 +282,7 @@ func (p *Profile) admit(l *load, in *Loaded, out *Output) error {
 			p.scratch.holds)
 	}
 	if err == nil {
-		p.noteCached(in, s.ID(), in.Session.Key, known, out)
+		in.applyMissed(p, out)
 		if p.sessions.ByID(s.ID()) != s {
 			return session.ErrEnded
 		}

@@ -41,24 +41,16 @@ func (p *Profile) login(r *request, out *Output) verdict {
 		return v
 	}
 	p.sessions.Wrote(s, p.nextDurableIndex(out))
-	before, won := s.Token(), s.Own()
-	again := whoOf(s).Key == own
-	if again {
-		won = wamble.Stats{} // the identity includes it already
-	}
-	known := p.inMemoryBefore(in, own)
+	before := s.Token()
 	if err := p.sessions.Link(p.clock.now, s, own, stored, &p.frame); err != nil {
 		return p.deny(r, &wamble.Denied{Code: wamble.Internal, Reason: "no number is left for a new player"})
 	}
-	p.noteCached(in, 0, own, known, out)
-	if !again {
-		p.loggedInHere(s)
-	}
+	in.applyMissed(p, out)
 	p.boards.Identify(s.ID(), true)
 	if err := p.secureToken(r, s); err != nil {
 		return p.deny(r, deniedOf(err))
 	}
-	p.publishLogin(s, before, won, out)
+	p.publishLogin(s, before, out)
 	return p.loggedIn(r, s, out)
 }
 
@@ -174,7 +166,7 @@ func (p *Profile) logout(r *request, out *Output) verdict {
 	p.boards.Release(p.clock.now, s.ID(), &p.frame)
 	p.audience.spectators.Leave(s.ID())
 	out.StoreEvents = append(out.StoreEvents, StoreEvent{
-		What: LoggedOut, Session: s.ID(), Token: s.Token(), Key: whoOf(s).Key, Won: s.Own(),
+		What: LoggedOut, Session: s.ID(), Token: s.Token(), Key: whoOf(s).Key,
 	})
 	p.sessions.Logout(p.clock.now, s, &p.frame)
 	r.session = nil

@@ -91,7 +91,7 @@ func TestLogin(t *testing.T) {
 				"LOGIN_SUCCESS 08 "+start+" w board "+itoa(uint32(id))+" "+boardKeys)
 			s := r.p.sessions.Find(token)
 			if i := s.Identity(); i == nil || i.Key() != by.key || !strings.HasPrefix(i.Handle(), "h_") ||
-				len(i.Handle()) != 14 || i.Stats().Rating != 1200 {
+				len(i.Handle()) != 14 || i.Rating() != 1200 {
 				t.Errorf("got %+v", i)
 			}
 			// The login is durable before it is answered, and so known after a crash.
@@ -111,7 +111,7 @@ func TestLogin(t *testing.T) {
 	}
 }
 
-// TestLoginSecond: a known identity has the totals of all its sessions, and a session can
+// TestLoginSecond: a known identity has the games of all its sessions, and a session can
 // change to another one.
 func TestLoginSecond(t *testing.T) {
 	r := newRig(t, "(def min-boards 4)")
@@ -121,7 +121,7 @@ func TestLoginSecond(t *testing.T) {
 	token, _ := r.join(1)
 	r.login(peerAt(1), token, 2, by)
 	s := r.p.sessions.Find(token)
-	if got := r.p.sessions.Stats(s); got.Score != 9 || got.Games != 4 || s.Identity().Handle() != "h_0500" {
+	if got := s.Games(); got.All != 4 || s.Identity().Handle() != "h_0500" {
 		t.Errorf("got %+v of %s", got, s.Identity().Handle())
 	}
 	other := originalSigner(2)

@@ -45,6 +45,12 @@ func (m *memory) applyIdentity(in intent.Intent) (bool, error) {
 				}
 			}
 		}
+	case *intent.SetTrust:
+		for _, s := range m.sessions {
+			if s.ID == in.Session || !in.Key.IsZero() && s.Key == in.Key {
+				s.Trust = in.Level
+			}
+		}
 	case *intent.MarkBot:
 		s := m.sessions[in.Session]
 		if s == nil {

@@ -24,7 +24,6 @@ func (p *Profile) merge(in *Merge, out *Output) {
 	if p.playerOf(in.From.Key) != in.Into.Key {
 		p.sessions.Merge(&in.From, &in.Into)
 		p.rememberMerged(in.From.Key, in.Into.Key)
-		clear(p.pages)
 	}
 	p.frame.Add(&intent.MergePlayers{From: in.From.Key, Into: in.Into.Key, At: p.clock.now})
 	p.seal(out)

@@ -8,8 +8,8 @@ import (
 	"wamble/internal/journal"
 )
 
-// TestMergePlayers: sessions of one player become those of the other, who has the points of
-// both and a rating between theirs, by games; repeated events change nothing in memory; the
+// TestMergePlayers: sessions of one player become those of the other, who has a
+// rating between theirs, by games; repeated events change nothing in memory; the
 // other key belongs to them, also after a handoff, until they are erased.
 func TestMergePlayers(t *testing.T) {
 	r := newRig(t, "(def min-boards 9)")
@@ -17,11 +17,9 @@ func TestMergePlayers(t *testing.T) {
 	first, _ := r.join(1)
 	r.identified(first, one)
 	r.p.frame.n, r.frames = 0, nil // the intents of identified are no frame
-	r.p.sessions.Find(first).Count(wamble.Stats{Score: 3, Games: 3, Rating: 40})
 	stays := wamble.Player{ID: 77, Key: two, Handle: "Ann", Stats: wamble.Stats{Score: 1, Games: 1, Rating: 1000}}
 	r.store.players[two] = &stays
-	before := r.p.sessions.Stats(r.p.sessions.Find(first)).Rating
-	in := &Merge{From: wamble.Player{Key: one}, Into: stays}
+	in := &Merge{From: wamble.Player{Key: one, Stats: wamble.Stats{Games: 3, Rating: 1240}}, Into: stays}
 	r.step(in)
 	if got := r.out.StoreEvents; len(got) != 1 || got[0].What != Merged || got[0].Key != two ||
 		got[0].Merge.From.Key != one {
@@ -32,9 +30,8 @@ func TestMergePlayers(t *testing.T) {
 	if i := s.Identity(); i.Key() != two || i.Handle() != "Ann" || i.ID() != 77 {
 		t.Errorf("the player is %v, %q", i.Key(), i.Handle())
 	}
-	want := wamble.Stats{Score: 4, Games: 4, Rating: (3*before + 1000) / 4}
-	if got := r.p.sessions.Stats(s); got != want {
-		t.Errorf("got %+v, want %+v", got, want)
+	if got, want := r.p.sessions.Rating(s), (3*1240+1000)/4.0; got != want {
+		t.Errorf("rated %v, want %v", got, want)
 	}
 	merges := 0
 	for _, f := range r.frames {

@@ -32,7 +32,7 @@ func (p *Profile) move(r *request, out *Output) verdict {
 	}
 	by := board.Mover{Session: s.ID(), Rating: -1, Program: s.Bot()}
 	if i := s.Identity(); i != nil {
-		by.Player, by.Rating = i.ID(), i.Stats().Rating
+		by.Player, by.Rating = i.ID(), i.Rating()
 	}
 	var played board.Played
 	var err error
@@ -167,13 +167,9 @@ func (p *Profile) moved(s *session.Session, played *board.Played, out *Output) {
 	}
 	s.SetLastBoard(played.Board.ID())
 	if played.First {
-		game := wamble.Stats{Games: 1}
-		if played.Board.Variant() >= 0 {
-			game.Chess960Games = 1
-		}
-		s.Count(game)
+		s.BeginGame(played.Board.Variant() >= 0)
 	}
-	p.resolve(played, out)
+	p.resolve(played)
 	if played.Finished != nil {
 		p.finished(played.Finished, out)
 	}

@@ -53,9 +53,10 @@ func (p *Profile) setName(r *request, out *Output) verdict {
 	p.rename(i.Key(), name, out)
 	p.sealFor(r.session, out)
 	t := p.targetHere(r.session)
-	m := wire.PlayerStatsData{
-		Score: wire.Float(t.stats.Score), Games: count(t.stats.Games), Games960: count(t.stats.Chess960Games),
+	if player != nil {
+		t.stats = player.Stats
 	}
+	m := statsOf(&t)
 	link.Answer(p.link, r.id, wire.Header{Token: r.h.Token}, m,
 		append(p.scratch.fields[:0], wire.Int(wire.KeyStatsTargetSession, int64(t.session)),
 			wire.Int(wire.KeyStatsTargetHasIdentity, 1), wire.String(wire.KeyStatsTargetHandle, t.handle))...)
@@ -82,7 +83,6 @@ func (p *Profile) rename(key wamble.PublicKey, name string, out *Output) {
 	p.sessions.Rename(key, name, p.clock.wall())
 	p.frame.Add(&intent.SetName{Key: key, Name: name, At: p.clock.now})
 	out.StoreEvents = append(out.StoreEvents, StoreEvent{What: Renamed, Key: key, Name: name})
-	clear(p.pages)
 }
 
 // Rename gives an identity a name by the host's command, whether it is in memory or only in the store. No

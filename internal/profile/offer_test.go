@@ -154,7 +154,7 @@ func TestOfferBecomesASession(t *testing.T) {
 			if tc.name != "ACK" {
 				r.wait(10 * time.Minute) // the player thinks
 			}
-			if got := r.send(peerAt(1), tc.ask(me)); !strings.Contains(got, tc.want) || strings.Contains(got, "ERROR") {
+			if got := r.asks(peerAt(1), tc.ask(me)); !strings.Contains(got, tc.want) || strings.Contains(got, "ERROR") {
 				t.Errorf("answered by %s", got)
 			}
 			s := r.p.sessions.Find(me.Token)

@@ -89,7 +89,6 @@ func (p *Profile) InMemory(id wamble.SessionID, key wamble.PublicKey) (k ShardMe
 	if s := p.sessions.ByID(id); s != nil {
 		k.Session = &wamble.Session{
 			ID: s.ID(), Token: s.Hash(), Created: p.clock.label(s.Created()), LastSeen: p.clock.label(s.Seen()),
-			Stats: p.sessions.Stats(s),
 		}
 		if who := whoOf(s); !who.Key.IsZero() {
 			key = who.Key
@@ -100,7 +99,7 @@ func (p *Profile) InMemory(id wamble.SessionID, key wamble.PublicKey) (k ShardMe
 		return k
 	}
 	if i := p.sessions.Identity(key); i != nil {
-		k.Player = &wamble.Player{ID: i.ID(), Key: key, Handle: i.Handle(), Stats: i.Stats()}
+		k.Player = &wamble.Player{ID: i.ID(), Key: key, Handle: i.Handle()}
 	}
 	for _, s := range p.sessions.Of(key) {
 		k.Sessions = append(k.Sessions, wamble.Session{
@@ -111,10 +110,13 @@ func (p *Profile) InMemory(id wamble.SessionID, key wamble.PublicKey) (k ShardMe
 	return k
 }
 
-// Merge replaces parts of the answer to a load by what a shard has in memory.
+// Merge replaces parts of the answer to a load by what a shard has in memory. Totals are those of the store.
 func (k *ShardMemory) Merge(l *Load, in *Loaded) {
 	switch {
 	case l.Subject == TargetOf && l.Session != 0 && k.Session != nil:
+		if in.Session != nil {
+			k.Session.Stats = in.Session.Stats
+		}
 		in.Outcome, in.Session = Found, k.Session
 		fallthrough
 	case l.Subject == TargetOf && k.Player != nil:
@@ -122,6 +124,9 @@ func (k *ShardMemory) Merge(l *Load, in *Loaded) {
 			in.Answer = &Answer{}
 		}
 		if k.Player != nil {
+			if stored := in.Answer.Player; stored != nil {
+				k.Player.Stats = stored.Stats
+			}
 			in.Answer.Player = k.Player
 		}
 	case l.Subject == SessionsOf && in.Answer != nil:

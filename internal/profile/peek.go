@@ -22,7 +22,7 @@ func (p *Profile) Peek(id wamble.BoardID) (b wamble.Board, durableIndex uint64, 
 	for m := range live.Moves() {
 		move := wamble.Move{Ply: m.Ply, UCI: m.Move.String(), Session: m.Session, At: p.clock.label(m.At)}
 		if s := p.sessions.ByID(m.Session); s != nil && s.Identity() != nil {
-			move.Handle, move.Rating = s.Identity().Handle(), s.Identity().Stats().Rating
+			move.Handle, move.Rating = s.Identity().Handle(), s.Identity().Rating()
 		}
 		move.Bot = p.byBot(m)
 		b.Moves = append(b.Moves, move)

@@ -34,25 +34,25 @@ func (p *Profile) playerStats(r *request, out *Output) verdict {
 	switch {
 	case denied != nil:
 		return p.denyStats(r, denied)
-	case what.Subject == TargetOf && r.session != nil && r.answerTo(TargetOf) == nil:
-		if d := p.answerCache.failed(p.clock.since, &what); d != nil {
-			return p.deny(r, d)
-		}
-		if r.loaded = p.answerCache.find(p.clock.since, &what); r.loaded == nil {
-			return p.ask(r, what, out)
-		}
-		r.subject = TargetOf
-		return p.playerStats(r, out)
-	case !p.policy.MayReadStats(p.clock.wall(), whoOf(r.session), t.who):
+	case (t.session != 0 || what.Subject != TargetOf || r.session == nil) &&
+		!p.policy.MayReadStats(p.clock.wall(), whoOf(r.session), t.who):
 		return p.denyStats(r, errStatsDenied)
 	case r.session == nil:
 		return p.denyStats(r, errNoRequester)
-	case t.session == 0:
+	case what.Subject != TargetOf:
 		return p.denyStats(r, errStatsFailed)
 	}
-	m := wire.PlayerStatsData{
-		Score: wire.Float(t.stats.Score), Games: count(t.stats.Games), Games960: count(t.stats.Chess960Games),
+	in, v := p.storeAnswer(r, what, out)
+	if in == nil {
+		return v
 	}
+	if t, denied = p.targetIn(t, &what, in); denied != nil {
+		return p.denyStats(r, denied)
+	}
+	if !p.policy.MayReadStats(p.clock.wall(), whoOf(r.session), t.who) {
+		return p.denyStats(r, errStatsDenied)
+	}
+	m := statsOf(&t)
 	fields := append(statsID(p.scratch.fields[:0], r), wire.Int(wire.KeyStatsTargetSession, int64(t.session)),
 		wire.Int(wire.KeyStatsTargetHasIdentity, oneIf(t.who != access.Who{})),
 		wire.String(wire.KeyStatsTargetHandle, t.handle))
@@ -72,64 +72,78 @@ func (p *Profile) denyStats(r *request, d *wamble.Denied) verdict {
 	return p.denyWith(r, d, statsID(p.named(r), r))
 }
 
-// targetOf determines whose stats a request is about. If the store must be asked first, it returns the
-// load.
+// statsOf returns the totals of a target as they are sent.
+func statsOf(t *target) wire.PlayerStatsData {
+	return wire.PlayerStatsData{
+		Score: wire.Float(t.stats.Score), Games: count(t.stats.Games), Games960: count(t.stats.Chess960Games),
+	}
+}
+
+// targetOf determines whose stats a request is about, and the load that has them. The target is known if its
+// session is in memory.
 func (p *people) targetOf(r *request) (t target, what Load, denied *wamble.Denied) {
 	what.Token = r.h.Token
 	handle, _ := r.ext.Text(wire.KeyStatsTargetHandle)
 	key, _ := r.ext.Text(wire.KeyStatsTargetPublicKey)
 	id, _ := r.ext.Int(wire.KeyStatsTargetSession)
-	in := r.answerTo(TargetOf)
+	s := r.session
 	switch {
 	case id > 0:
-		if s := p.sessions.ByID(wamble.SessionID(id)); s != nil {
-			return p.targetHere(s), what, nil
-		}
+		s = p.sessions.ByID(wamble.SessionID(id))
 		what.Subject, what.Session = TargetOf, wamble.SessionID(id)
 	case handle != "" && !wamble.IsName(handle):
 		return t, what, errBadHandle
 	case handle != "":
 		what.Subject, what.Handle = TargetOf, handle
-		if in != nil && in.Session == nil {
-			return t, what, errUnknownHandle
-		}
-		if in != nil && in.Session.ID == 0 {
-			return t, what, errNoTarget
-		}
+		return t, what, nil
 	case key != "":
 		return t, what, errKeyTarget
-	default:
-		if r.session != nil {
-			t = p.targetHere(r.session)
-		}
-		return t, what, nil
+	case s != nil:
+		what.Subject, what.Session = TargetOf, s.ID()
 	}
-	if in != nil && in.Session != nil {
-		t = p.targetStored(in.Session, in.Answer)
+	if s != nil {
+		t = p.targetHere(s)
 	}
 	return t, what, nil
 }
 
+// targetIn completes a target by the answer of the store.
+func (p *people) targetIn(t target, what *Load, in *Loaded) (target, *wamble.Denied) {
+	switch {
+	case in.Session == nil && t.session == 0 && what.Handle != "":
+		return t, errUnknownHandle
+	case in.Session == nil && t.session == 0:
+		return t, errStatsFailed
+	case in.Session == nil:
+		return t, nil // the store does not have the session yet
+	case in.Session.ID == 0 && t.session == 0:
+		return t, errNoTarget
+	}
+	stored := p.targetStored(in.Session, in.Answer)
+	if t.session == 0 {
+		return stored, nil
+	}
+	t.stats = stored.stats
+	return t, nil
+}
+
 func (p *people) targetHere(s *session.Session) target {
-	t := target{session: s.ID(), who: whoOf(s), stats: p.sessions.Stats(s)}
+	t := target{session: s.ID(), who: whoOf(s)}
 	if i := s.Identity(); i != nil {
 		t.handle = i.Handle()
 	}
 	return t
 }
 
-// targetStored returns a target from the store. Stats of its identity in memory are newer.
+// targetStored returns a target from the store.
 func (p *people) targetStored(s *wamble.Session, a *Answer) target {
 	t := target{session: s.ID, stats: s.Stats}
 	if s.Key.IsZero() || p.sessions.Erasing(s.Key) {
 		return t
 	}
 	t.who, t.handle = access.Who{ID: s.Player, Key: s.Key}, s.Handle
-	switch i := p.sessions.Identity(s.Key); {
-	case i != nil:
-		t.stats = i.Stats()
-	case a != nil && a.Player != nil:
-		t.stats = a.Player.Stats
+	if player := a.player(); player != nil {
+		t.stats = player.Stats
 	}
 	return t
 }

@@ -163,42 +163,13 @@ func (p *Profile) rowFor(s *session.Session, row *predict.Row) wire.Prediction {
 	}
 }
 
-// resolve compares a move with the predictions of it, and credits their authors.
-func (p *Profile) resolve(played *board.Played, out *Output) {
-	a := &p.audience
-	before := len(a.gains)
-	a.gains = a.predictions.Resolve(p.clock.now, played.Board.ID(), played.Ply, played.Board.Last(), a.gains, &p.frame)
-	for _, g := range a.gains[before:] {
-		if g.Points == 0 {
-			continue
-		}
-		won := wamble.Stats{PredictionScore: g.Points}
-		s := p.sessions.ByID(g.Session)
-		if s != nil {
-			s.Count(won)
-		}
-		out.StoreEvents = append(out.StoreEvents, StoreEvent{
-			What: Credited, Session: g.Session, Key: whoOf(s).Key, Won: won,
-		})
-	}
+// resolve compares a move with the predictions of it.
+func (p *Profile) resolve(played *board.Played) {
+	p.audience.predictions.Resolve(p.clock.now, played.Board.ID(), played.Ply, played.Board.Last(), &p.frame)
 }
 
 // expire ends the predictions of a board that is finished.
-func (p *Profile) expire(id wamble.BoardID) {
-	p.audience.gains = p.audience.predictions.Expire(p.clock.now, id, p.audience.gains, &p.frame)
-}
-
-// retainGainers keeps sessions whose predictions were resolved in memory until the store has the results.
-func (p *Profile) retainGainers() {
-	for _, g := range p.audience.gains {
-		if s := p.sessions.ByID(g.Session); s != nil {
-			p.sessions.Wrote(s, p.watermarks.newest)
-		} else {
-			p.pendingRewards.add(g.Session, p.watermarks.newest)
-		}
-	}
-	p.audience.gains = p.audience.gains[:0]
-}
+func (p *Profile) expire(id wamble.BoardID) { p.audience.predictions.Expire(p.clock.now, id, &p.frame) }
 
 // restorePredictions takes the stored predictions of a board into memory.
 func (p *Profile) restorePredictions(b *board.Board, stored []wamble.Prediction) {

@@ -350,16 +350,10 @@ func TestResolve(t *testing.T) {
 	}
 	expect(t, r.ask(two, treePacket(two, 1, 7, 0, 0)), "ACK 7",
 		"PREDICTION_DATA 1<0:d2d4@1/0=2(-0.5) 2<0:e2e4@1/0=1(1) 3<2:e7e5@2/1=0(0) board 1 "+treeKeys)
-	for token, want := range map[wamble.Token]float64{one: -0.5, two: 1} {
-		if got := r.p.sessions.Stats(r.p.sessions.Find(token)).PredictionScore; got != want {
-			t.Errorf("got a score of %g, want %g", got, want)
-		}
-	}
 	r.apply()
-	for _, s := range r.store.sessions {
-		if got, want := s.Stats.PredictionScore,
-			r.p.sessions.Stats(r.p.sessions.Find(tokenOf(s.Token))).PredictionScore; got != want {
-			t.Errorf("stored is %g, in memory %g", got, want)
+	for token, want := range map[wamble.Token]float64{one: -0.5, two: 1} {
+		if got := r.store.byToken(token).Stats.PredictionScore; got != want {
+			t.Errorf("got a score of %g, want %g", got, want)
 		}
 	}
 }

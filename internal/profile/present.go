@@ -36,7 +36,6 @@ type Present struct {
 	Board   wamble.BoardID // held by the session; 0: none
 	Created time.Time
 	Seen    time.Time
-	Stats   wamble.Stats
 }
 
 // Seek returns at most most matching sessions, and whether there may be more. A token, a session and a board are
@@ -99,7 +98,7 @@ func (p *Profile) matches(s *session.Session, of *Seek, network netip.Prefix) bo
 func (p *Profile) present(s *session.Session) Present {
 	here := Present{
 		Session: s.ID(), Token: s.Hash(), Trust: s.Trust(), Bot: s.Bot(),
-		Created: p.clock.label(s.Created()), Seen: p.clock.label(s.Seen()), Stats: p.sessions.Stats(s),
+		Created: p.clock.label(s.Created()), Seen: p.clock.label(s.Seen()),
 	}
 	if i := s.Identity(); i != nil {
 		here.Player, here.Key, here.Handle = i.ID(), i.Key(), i.Handle()

@@ -89,14 +89,11 @@ type decisions struct {
 // storeView is the queries to the store, what is remembered of their answers, and about what the store cannot
 // be asked yet.
 type storeView struct {
-	storeAway      bool // the store cannot be asked
-	loads          loads
-	unknownTokens  unknownTokens
-	answerCache    answerCache
-	pages          pages // of the leaderboard
-	cacheAges      cacheAges
-	unstored       unstored
-	pendingRewards pendingRewards
+	storeAway     bool // the store cannot be asked
+	loads         loads
+	unknownTokens unknownTokens
+	answerCache   answerCache
+	unstored      unstored
 }
 
 // restoring is what the profile is restored from, while it is.
@@ -106,8 +103,7 @@ type restoring struct {
 
 func newStoreView(maxLoads int) storeView {
 	return storeView{
-		loads: newLoads(maxLoads), unknownTokens: newUnknownTokens(), answerCache: newAnswerCache(), pages: pages{},
-		cacheAges: newCacheAges(), pendingRewards: newPendingRewards(),
+		loads: newLoads(maxLoads), unknownTokens: newUnknownTokens(), answerCache: newAnswerCache(),
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"encoding/hex"
 	"math"
 	"strconv"
-	"time"
 
 	"wamble"
 	"wamble/internal/link"
@@ -14,36 +13,8 @@ import (
 
 var errNoRequester = &wamble.Denied{Code: wamble.UnknownPlayer, Reason: "requester session not found", Blocking: true}
 
-// pages is a cache of pages of the leaderboard, with a TTL: repeated requests cost one load every pageTTL.
-// A full cache is emptied.
-type pages map[wamble.LeaderboardQuery]page
-
-type page struct {
-	ranks *wamble.Leaderboard
-	at    time.Time
-}
-
 // maxSeason is the last season that can be asked for: the year times 100 plus the month.
 const maxSeason = 999912
-
-const (
-	pageTTL  = 5 * time.Second
-	maxPages = 1024
-)
-
-func (ps pages) find(now time.Time, q wamble.LeaderboardQuery) *wamble.Leaderboard {
-	if k, ok := ps[q]; ok && now.Sub(k.at) < pageTTL {
-		return k.ranks
-	}
-	return nil
-}
-
-func (ps pages) add(now time.Time, q wamble.LeaderboardQuery, ranks *wamble.Leaderboard) {
-	if len(ps) >= maxPages {
-		clear(ps)
-	}
-	ps[q] = page{ranks, now}
-}
 
 // leaderboard answers with a page of the leaderboard, and the row of the player.
 func (p *Profile) leaderboard(r *request, out *Output) verdict {
@@ -51,18 +22,14 @@ func (p *Profile) leaderboard(r *request, out *Output) verdict {
 		return p.deny(r, errNoRequester)
 	}
 	q, index := p.pageOf(r)
-	ranks := p.pages.find(p.clock.now, q)
-	if in := r.answerTo(RanksOf); in != nil {
-		if in.Answer == nil || in.Answer.Ranks == nil {
-			return p.deny(r, brokenOf(RanksOf))
-		}
-		ranks = in.Answer.Ranks
-		p.pages.add(p.clock.now, q, ranks)
+	in, v := p.storeAnswer(r, Load{Subject: RanksOf, Token: r.h.Token, Page: q}, out)
+	switch {
+	case in == nil:
+		return v
+	case in.Answer == nil || in.Answer.Ranks == nil:
+		return p.deny(r, brokenOf(RanksOf))
 	}
-	if ranks == nil {
-		return p.ask(r, Load{Subject: RanksOf, Token: r.h.Token, Page: q}, out)
-	}
-	p.answerRanks(r, q, index, ranks)
+	p.answerRanks(r, q, index, in.Answer.Ranks)
 	return done
 }
 
@@ -122,9 +89,7 @@ func (p *Profile) answerRanks(r *request, q wamble.LeaderboardQuery, index int64
 	case r.session.Bot() != q.Bots:
 		self = &wamble.LeaderboardRow{} // the player is in the other ranking
 	default:
-		if self = p.lastRank(r, ranks); q.Season != 0 {
-			self.Stats.Score, self.Stats.Games = 0, 0
-		}
+		self = p.lastRank(r, ranks)
 		fields[0] = wire.Int(wire.KeyLeaderboardTotalCount, int64(self.Rank))
 	}
 	if m.SelfRank = uint32(self.Rank); !onPage && self.Rank > 0 {
@@ -165,11 +130,9 @@ func teamsText(who int64, season int, ranks *wamble.Leaderboard) string {
 
 // lastRank returns the row of a player that the store does not have yet: the last, as for every new player.
 func (p *people) lastRank(r *request, ranks *wamble.Leaderboard) *wamble.LeaderboardRow {
-	row := &wamble.LeaderboardRow{Rank: ranks.Total + 1, Session: r.session.ID(), Stats: p.sessions.Stats(r.session)}
+	row := &wamble.LeaderboardRow{Rank: ranks.Total + 1, Session: r.session.ID()}
 	if i := r.session.Identity(); i != nil {
-		row.Key, row.Handle = i.Key(), i.Handle()
-	} else {
-		row.Stats.Rating = 0 // the store has 0, too
+		row.Key, row.Handle, row.Stats.Rating = i.Key(), i.Handle(), i.Rating()
 	}
 	return row
 }

@@ -154,7 +154,6 @@ func (ru *rules) askSession(r *request) Load {
 // durable.
 func (p *Profile) finish(r *request, out *Output) {
 	p.sealFor(r.session, out)
-	p.retainGainers()
 	p.link.Finish(r.id, p.watermarks.newest)
 	switch { // after the answer, for clients that expect it first
 	case r.session == nil: // it may have ended while the request waited

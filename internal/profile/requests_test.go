@@ -202,7 +202,7 @@ func TestHelloCold(t *testing.T) {
 	// question.
 	expect(t, r.took(), "ACK 1", "ACK 2", "SERVER_HELLO 0b "+start+" w board 1 "+boardKeys,
 		"LEGAL_MOVES 12 [{12 20 0} {12 28 0}] board 1")
-	if s := r.p.sessions.Find(known); s == nil || s.ID() != 500 || r.p.sessions.Stats(s).Games != 3 {
+	if s := r.p.sessions.Find(known); s == nil || s.ID() != 500 || s.Games().All != 3 {
 		t.Errorf("got session %+v", s)
 	}
 

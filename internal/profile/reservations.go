@@ -14,9 +14,9 @@ import (
 func (p *Profile) reservations(r *request, out *Output) verdict {
 	var rows []wire.Reservation
 	if s := r.session; s != nil && s.Identity() != nil {
-		in := r.answerTo(ReservationsOf)
+		in, v := p.storeAnswer(r, Load{Subject: ReservationsOf, Token: r.h.Token, Key: s.Identity().Key()}, out)
 		if in == nil {
-			return p.ask(r, Load{Subject: ReservationsOf, Token: r.h.Token, Key: s.Identity().Key()}, out)
+			return v
 		}
 		rows = p.reserved(r.session, in.Answer)
 	}

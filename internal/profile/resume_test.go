@@ -120,8 +120,8 @@ func TestResumeUnstored(t *testing.T) {
 	r.apply()
 	state := walked(newRig(t, resumeConf)) // of a player without a stored session
 	r.frames = nil
-	board := r.p.boards.Held(id).ID()
-	r.send(peerAt(1), movePacket(token, board, 2, "e2e4"))
+	r.step(&Trust{Session: id, Level: 3})
+	r.sync()
 	for i := range state {
 		state[i].mark = r.seq - uint64(len(r.frames))
 	}

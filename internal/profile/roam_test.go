@@ -75,7 +75,7 @@ func TestLookedAtStays(t *testing.T) {
 			}
 			return true
 		}, func(p *Profile, b *board.Board) {
-			p.audience.predictions.Expire(p.clock.now, b.ID(), nil, discard{})
+			p.audience.predictions.Expire(p.clock.now, b.ID(), discard{})
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -66,7 +66,7 @@ var sections = []section{
 	{"spectators", always, saveSpectators, loadSpectators},
 	{"behind", ifNotEmpty, saveUnstored, loadUnstored},
 	{"waitlist", ifNotEmpty, saveWaitlist, loadWaitlist},
-	{"copies", ifNotEmpty, saveCacheAges, loadCacheAges},
+	{"copies", ifNotEmpty, saveNothing, skipSection}, // older versions write it
 }
 
 // adoption is what was read of a snapshot. A profile takes it over once it is complete.
@@ -80,7 +80,6 @@ type adoption struct {
 	merged      mergedKeys
 	droppable   droppable
 	unstored    unstored
-	cacheAges   cacheAges
 	waiting     []Packet
 	waitlist    []wamble.SessionID
 	link        *link.Endpoint
@@ -135,7 +134,7 @@ func (in *Adopt) apply(p *Profile, out *Output) {
 	}
 	p.link, p.sessions, p.boards, p.leases, p.droppable = a.link, a.session, a.boards, a.leases, a.droppable
 	p.watermarks, p.stats, p.loads.last = a.counts.watermarks(), a.counts.Stats, a.counts.Load
-	p.stage, p.policy, p.brownout, p.unstored, p.cacheAges = running, a.policy, a.brownout, a.unstored, a.cacheAges
+	p.stage, p.policy, p.brownout, p.unstored = running, a.policy, a.brownout, a.unstored
 	p.announcements.standing, p.merged = a.standing, a.merged
 	p.transfers.after, p.transfers.moves = p.watermarks.newest, p.stats.Moves
 	p.sessions.SetOldestForgotten(p.clock.now)
@@ -167,7 +166,7 @@ func (p *Profile) readSnapshot(state []byte) (*adoption, error) {
 	if len(state) < len(stateMagic) || string(state[:len(stateMagic)]) != stateMagic {
 		return nil, ErrState
 	}
-	a := &adoption{p: p, policy: p.policy, droppable: droppable{clock: &p.clock}, cacheAges: newCacheAges()}
+	a := &adoption{p: p, policy: p.policy, droppable: droppable{clock: &p.clock}}
 	r := pack.NewReader(state[len(stateMagic):])
 	met := map[string]bool{}
 	for r.Remaining() > 0 {

@@ -21,7 +21,8 @@ type StoreEvent struct {
 	Session wamble.SessionID `json:",omitempty"`
 	Token   wamble.Token     `json:",omitzero"` // of the session, before the change
 	Key     wamble.PublicKey `json:",omitzero"`
-	Won     wamble.Stats     `json:",omitzero"`
+	Points  float64          `json:",omitempty"` // Won
+	Rating  float64          `json:",omitempty"` // Won: change of the rating
 	Level   int              `json:",omitempty"`
 	Others  bool             `json:",omitempty"`
 	Name    string           `json:",omitempty"`
@@ -29,15 +30,12 @@ type StoreEvent struct {
 	At      time.Time        `json:",omitzero"`  // Trusted: time of the command
 	Link    *Linked          `json:",omitempty"`
 	Merge   *Merge           `json:",omitempty"`
-	// Board and Profile are the game of Credited, if the profile has shards: the player may be in another
+	// Board and Profile are the game of Won, if the profile has shards: the player may be in another
 	// one.
 	Board   wamble.BoardID `json:",omitempty"`
 	Profile string         `json:",omitempty"`
 	// Moved is the wall time of the player's last move in the game, if another shard has ended it.
 	Moved time.Time `json:",omitzero"`
-	// Passed is set by the shard of Session when it passes a Credited on with the Key, which the shard of
-	// the game did not know. A shard that has the session in memory has counted it already.
-	Passed bool `json:",omitempty"`
 	// Stamp is the message that brings the change to the store. A reader of the store sees by it whether
 	// the change is included already.
 	Stamp Stamp `json:",omitzero"`
@@ -93,13 +91,13 @@ type EventKind uint8
 
 // The closed list of kinds.
 const (
-	// LoggedOut: Session of Key has ended; it had won Won since it was made. Its Token is refused.
+	// LoggedOut: Session of Key has ended. Its Token is refused.
 	LoggedOut EventKind = iota
-	// LoggedIn: the Session in Link belongs to its Player; Won is what it adds to them.
+	// LoggedIn: the Session in Link belongs to its Player.
 	LoggedIn
-	// Credited: Session, and Key with it, has won something or lost rating, or has only Moved in a game
-	// that has ended.
-	Credited
+	// Won: Session has won Points, or has only Moved, in a game that has ended, which changes the rating of
+	// Key. The totals are the store's.
+	Won
 	// Trusted: Session, or all sessions of Key, have trust Level.
 	Trusted
 	// Erased: the identity Player of Key is deleted, and its sessions have ended.
@@ -130,18 +128,17 @@ func (in *StoreEvents) apply(p *Profile, out *Output) {
 		c := &in.Changes[i]
 		switch c.What {
 		case LoggedOut:
-			p.applyRemoteLogout(c, p.cacheAges.applied(c, nil), out)
+			p.applyRemoteLogout(c, out)
 		case LoggedIn:
-			p.applyRemoteLogin(c, p.cacheAges.applied(c, nil))
-		case Credited:
-			p.applyCredit(c, out)
+			p.applyRemoteLogin(c)
+		case Won:
+			p.applyWin(c, out)
 		case Trusted:
 			if !p.outdated(c) {
 				p.sessions.SetTrust(c.Session, c.Key, c.Level)
 			}
 		case Renamed:
 			p.sessions.Rename(c.Key, c.Name, p.clock.wall())
-			clear(p.pages)
 		case Revoked:
 			p.applyRemoteRevocation(c, out)
 		case Merged:
@@ -159,35 +156,37 @@ func (in *StoreEvents) apply(p *Profile, out *Output) {
 	}
 }
 
-func (p *Profile) applyCredit(c *StoreEvent, out *Output) {
+func (p *Profile) applyWin(c *StoreEvent, out *Output) {
+	p.sessions.Rate(c.Session, c.Key, c.Rating)
 	s := p.sessions.ByID(c.Session)
-	if s == nil || !c.Passed {
-		h := p.cacheAges.applied(c, s)
-		p.sessions.Credit(c.Session, c.Key, c.Won, !h.session, !h.identity)
-	}
 	if s == nil || c.Profile != p.cfg.Name {
 		return
 	}
-	if c.Board != 0 && c.Won.Score != 0 && p.isActive(s) {
-		p.award(s, c.Board, c.Won.Score, out)
+	if c.Board != 0 && c.Points != 0 && p.isActive(s) {
+		p.award(s, c.Board, c.Points, out)
 	}
 	if !c.Moved.IsZero() {
 		s.SeeEnd(shift(c.Moved, -p.clock.ahead))
 	}
-	if c.Key.IsZero() && s.Identity() != nil && c.Won != (wamble.Stats{}) {
-		out.StoreEvents = append(out.StoreEvents, StoreEvent{
-			What: Credited, Session: c.Session, Key: whoOf(s).Key, Won: c.Won, Passed: true, Stamp: c.Stamp,
-		})
+}
+
+// applyMissed applies what other machines sent before the answer, and the store did not have.
+func (in *Loaded) applyMissed(p *Profile, out *Output) {
+	if in == nil {
+		return
+	}
+	for i := range in.Missed {
+		if in.Missed[i].What != Won {
+			(&StoreEvents{Changes: in.Missed[i : i+1]}).apply(p, out)
+		}
 	}
 }
 
-func (p *Profile) applyRemoteLogout(c *StoreEvent, h alreadyApplied, out *Output) {
+func (p *Profile) applyRemoteLogout(c *StoreEvent, out *Output) {
 	token := p.tokenBefore(c)
 	if s := p.sessions.ByID(c.Session); s != nil {
 		p.endSession(s, "you have logged out", out)
 		p.sessions.LoggedOut(p.clock.now, s)
-	} else {
-		p.sessions.Credit(c.Session, c.Key, negative(c.Won), true, !h.identity)
 	}
 	p.voidToken(c, token)
 }
@@ -215,23 +214,12 @@ func (p *Profile) voidToken(c *StoreEvent, token wamble.Token) {
 	}
 }
 
-func negative(s wamble.Stats) wamble.Stats {
-	return wamble.Stats{
-		Score: -s.Score, PredictionScore: -s.PredictionScore, Games: -s.Games, Chess960Games: -s.Chess960Games,
-	}
-}
-
-func (p *Profile) applyRemoteLogin(c *StoreEvent, h alreadyApplied) {
-	// The session was read after its login, the identity before.
-	late := h.session && !h.identity && whoOf(p.sessions.ByID(c.Session)).Key == c.Key
+func (p *Profile) applyRemoteLogin(c *StoreEvent) {
 	before, token := p.tokenBefore(c), c.Link.Token
 	if c.Hashed {
 		token = wamble.Token{}
 	}
-	s := p.sessions.Linked(&c.Link.Session, token, &c.Link.Player, !h.identity)
-	if s == nil || late {
-		p.sessions.Credit(0, c.Key, c.Won, false, !h.identity)
-	}
+	s := p.sessions.Linked(&c.Link.Session, token, &c.Link.Player)
 	if s != nil {
 		p.boards.Identify(s.ID(), true)
 	}
@@ -247,14 +235,13 @@ func (p *Profile) applyRemoteLogin(c *StoreEvent, h alreadyApplied) {
 	}
 }
 
-// publishLogin adds a login to the events. Before is the token that the session had, own what it adds to its
-// identity.
-func (p *Profile) publishLogin(s *session.Session, before wamble.Token, own wamble.Stats, out *Output) {
+// publishLogin adds a login to the events. Before is the token that the session had.
+func (p *Profile) publishLogin(s *session.Session, before wamble.Token, out *Output) {
 	i := s.Identity()
 	out.StoreEvents = append(out.StoreEvents, StoreEvent{What: LoggedIn, Session: s.ID(), Token: before, Key: i.Key(),
-		Won: own, Link: &Linked{
+		Link: &Linked{
 			Session: wamble.Session{ID: s.ID(), Token: s.Hash(), Host: s.HostText()}, Token: s.Token(),
-			Player: wamble.Player{ID: i.ID(), Key: i.Key(), Handle: i.Handle(), Stats: i.Stats()},
+			Player: wamble.Player{ID: i.ID(), Key: i.Key(), Handle: i.Handle(), Stats: wamble.Stats{Rating: i.Rating()}},
 		}})
 }
 

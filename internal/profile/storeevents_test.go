@@ -7,7 +7,6 @@ import (
 
 	"wamble"
 	"wamble/internal/intent"
-	"wamble/internal/session"
 	"wamble/wire"
 )
 
@@ -33,53 +32,12 @@ func TestEventsOfRating(t *testing.T) {
 	events := red.collect()
 	red.end(102, "d8h4")
 	blue.step(events)
-	won := blue.p.sessions.Stats(blue.p.sessions.ByID(102))
-	if want := red.p.sessions.Stats(red.p.sessions.ByID(102)); won.Rating != want.Rating || won.Score != want.Score ||
-		won.Rating <= 1200 || won.Score == 0 {
-		t.Errorf("the winner: blue has %+v, red %+v", won, want)
+	won := blue.p.sessions.Rating(blue.p.sessions.ByID(102))
+	if want := red.p.sessions.Rating(red.p.sessions.ByID(102)); won != want || won <= 1200 {
+		t.Errorf("the winner: blue has %v, red %v", won, want)
 	}
-	if lost := blue.p.sessions.Stats(blue.p.sessions.ByID(101)); lost.Rating >= 1200 {
-		t.Errorf("the loser: blue has %+v", lost)
-	}
-}
-
-// TestEventsArePassedOn: two sessions of a player are in two shards, and their game ends in a
-// third one, which has neither. The shard of the one that moved tells the other, and the
-// points count once.
-func TestEventsArePassedOn(t *testing.T) {
-	store, key := newMemory(), wamble.PublicKey{7}
-	shard := func(index int) (*rig, *session.Session) {
-		r := &rig{t: t, now: epoch, store: store}
-		r.options = Options{Config: configOf(t, ""), Seed: [32]byte{byte(index)}, Now: r.now, LeaseSize: 1 << 10,
-			Shard: wamble.Shard{Index: index, Of: 3}}
-		r.p = New(r.options)
-		r.boot()
-		token, _ := r.joinBy(streamAt(index + 1))
-		s := r.p.sessions.Find(token)
-		r.step(&StoreEvents{Changes: []StoreEvent{{What: LoggedIn, Session: s.ID(), Token: token, Key: key,
-			Link: &Linked{
-				Session: wamble.Session{ID: s.ID(), Token: hashOf(token)}, Token: token,
-				Player: wamble.Player{ID: 5, Key: key, Stats: wamble.Stats{Rating: 1200}},
-			}}}})
-		return r, s
-	}
-	moved, one := shard(0)
-	other, two := shard(1)
-	if one.ID() == two.ID() {
-		t.Fatal("the sessions have one number")
-	}
-	events := moved.collect()
-	first := &StoreEvents{Changes: []StoreEvent{{What: Credited, Session: one.ID(), Won: wamble.Stats{Score: 5},
-		Board: 9, Profile: moved.p.cfg.Name}}}
-	moved.step(first)
-	other.step(first)
-	other.step(events)
-	moved.step(&StoreEvents{Changes: slices.Clone(events.Changes)}) // as a profile that shares the store and has the session, too
-	if got := two.Identity().Stats().Score; got != 5 {
-		t.Errorf("the other session's shard has %v points, want 5; news %+v", got, events.Changes)
-	}
-	if got := one.Identity().Stats().Score; got != 5 || len(events.Changes) != 1 {
-		t.Errorf("the shard of the one that moved has %v points, want 5; news %+v", got, events.Changes)
+	if lost := blue.p.sessions.Rating(blue.p.sessions.ByID(101)); lost >= 1200 {
+		t.Errorf("the loser: blue has %v", lost)
 	}
 }
 
@@ -110,7 +68,7 @@ func testEventsOfLogin(t *testing.T, told func(*StoreEvents) *StoreEvents) {
 	if linked.Token != next {
 		t.Error("the event of this machine has lost its token")
 	}
-	if i := s.Identity(); i == nil || i.Handle() != "h_anna" || i.Stats().Rating != 1300 ||
+	if i := s.Identity(); i == nil || i.Handle() != "h_anna" || i.Rating() != 1300 ||
 		r.p.sessions.Find(next) != s {
 		t.Fatalf("after the login: identity %+v", i)
 	}

@@ -72,10 +72,9 @@ type Durable struct {
 	Seq   uint64 // number of the last frame in the journal
 }
 
-func (in *Durable) apply(p *Profile, out *Output) {
+func (in *Durable) apply(p *Profile, _ *Output) {
 	p.watermarks.setDurable(in.Index, in.Seq)
 	p.onStored()
-	p.retryParked(out)
 }
 
 func (in *Durable) pack(w *pack.Writer) {
@@ -88,10 +87,9 @@ func (in *Durable) unpack(r *pack.Reader) { in.Index, in.Seq = r.Uint(), r.Uint(
 // Applied says that the store has everything up to message Seq of the journal.
 type Applied struct{ Seq uint64 }
 
-func (in *Applied) apply(p *Profile, out *Output) {
+func (in *Applied) apply(p *Profile, _ *Output) {
 	p.watermarks.setApplied(in.Seq)
 	p.onStored()
-	p.retryParked(out)
 }
 
 // onStored evicts the sessions that waited for the store.

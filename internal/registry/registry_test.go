@@ -46,7 +46,7 @@ func TestReadAgain(t *testing.T) {
 		asked  int
 	}{
 		"its token":    {profile.StoreEvent{Token: token}, 2},
-		"its session":  {profile.StoreEvent{What: profile.Credited, Session: 3}, 2},
+		"its session":  {profile.StoreEvent{What: profile.Won, Session: 3}, 2},
 		"its identity": {profile.StoreEvent{What: profile.Erased, Key: key}, 2},
 		"a new token":  {profile.StoreEvent{Link: &profile.Linked{Token: token}}, 2},
 		"others":       {profile.StoreEvent{Session: 4, Token: wamble.Token{9}, Key: wamble.PublicKey{9}}, 1},

@@ -9,7 +9,7 @@
 //   - a hello makes a new session, Admit and Restore take one in from the store;
 //   - a session ends by Goodbye, Logout, Kick or silence (leave.go);
 //   - hosts count the new sessions of each address (host.go);
-//   - an Identity is a key with the totals of all its sessions;
+//   - an Identity is a key, and who has it; totals are the store's;
 //   - a token names a session; a login renews it, or binds it to a host;
 //   - decisions of other profiles of the same store are applied by otherprofiles.go;
 //   - a challenge is what a player signs to prove that they own a key, and

@@ -272,7 +272,7 @@ func TestAdmit(t *testing.T) {
 			if err != nil {
 				return
 			}
-			if s.ID() != 50 || r.Find(token) != s || s.Trust() != 3 || s.own.Games != 4 || s.Fresh() ||
+			if s.ID() != 50 || r.Find(token) != s || s.Trust() != 3 || s.Games().All != 4 || s.Fresh() ||
 				!timeOf(s.times.created).Equal(in.Created) {
 				t.Errorf("%+v", s)
 			}

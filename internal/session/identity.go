@@ -14,14 +14,15 @@ import (
 // ErrNoID is returned if no number is left for a new player.
 var ErrNoID = errors.New("no number is left for a new player")
 
-// Identity is a key, and the totals of all its sessions. It stays in memory as long as one of its sessions,
+// Identity is a key, and who has it. It stays in memory as long as one of its sessions,
 // and until the store has all of it.
 type Identity struct {
 	id       wamble.PlayerID
 	key      wamble.PublicKey
 	handle   string
 	renamed  time.Time // when the name was chosen, if while the identity was in memory
-	stats    wamble.Stats
+	rating   float64   // as it was read, and changed by games that end here
+	games    Games     // as they were read, and begun here since
 	sessions int
 	seq      uint64
 }
@@ -38,16 +39,14 @@ func (i *Identity) Handle() string { return i.handle }
 // Renamed returns when the name was chosen, zero if not while the identity was in memory.
 func (i *Identity) Renamed() time.Time { return i.renamed }
 
-// Stats returns the totals of all sessions, and the rating.
-func (i *Identity) Stats() wamble.Stats { return i.stats }
-
-// count adds the totals in by, n times, to those in to, except the rating.
-func count(to *wamble.Stats, by wamble.Stats, n float64) {
-	to.Score += n * by.Score
-	to.PredictionScore += n * by.PredictionScore
-	to.Games += int(n) * by.Games
-	to.Chess960Games += int(n) * by.Chess960Games
+func (i *Identity) stats() wamble.Stats {
+	s := i.games.stats()
+	s.Rating = i.rating
+	return s
 }
+
+// Rating returns the rating as it was read from the store, with the changes by games that ended here since.
+func (i *Identity) Rating() float64 { return i.rating }
 
 // Identity returns the identity of a key, nil if it is not in memory. Then the store must be asked for it
 // before Link.
@@ -63,7 +62,8 @@ func (t *Table) Link(now time.Time, s *Session, key wamble.PublicKey, stored *wa
 	case i != nil && i == s.identity:
 		return nil
 	case i == nil && stored != nil:
-		i = &Identity{id: stored.ID, key: key, handle: stored.Handle, stats: stored.Stats}
+		i = identityOf(stored)
+		i.key = key
 	case i == nil:
 		player, err := t.NewPlayer(key)
 		if err != nil {
@@ -73,16 +73,20 @@ func (t *Table) Link(now time.Time, s *Session, key wamble.PublicKey, stored *wa
 		if !ok {
 			return ErrNoID
 		}
-		i = &Identity{id: id, key: key, handle: player.Handle, stats: player.Stats}
+		i = &Identity{id: id, key: key, handle: player.Handle, rating: player.Stats.Rating, games: s.games}
 	}
 	t.detach(s)
-	count(&i.stats, s.own, 1)
 	t.attach(s, i)
 	t.intents.link = intent.LinkSession{
-		Session: s.id, Key: key, Player: i.id, Handle: i.handle, Rating: i.stats.Rating, At: timeOf(at),
+		Session: s.id, Key: key, Player: i.id, Handle: i.handle, Rating: i.rating, At: timeOf(at),
 	}
 	out.Add(&t.intents.link)
 	return nil
+}
+
+// identityOf makes an Identity of a stored one.
+func identityOf(p *wamble.Player) *Identity {
+	return &Identity{id: p.ID, key: p.Key, handle: p.Handle, rating: p.Stats.Rating, games: gamesOf(p.Stats)}
 }
 
 // attach makes s a session of i.
@@ -92,14 +96,13 @@ func (t *Table) attach(s *Session, i *Identity) {
 	t.identities[i.key] = i
 }
 
-// detach removes a session from its identity, and from its totals.
+// detach removes a session from its identity.
 func (t *Table) detach(s *Session) {
 	i := s.identity
 	if i == nil {
 		return
 	}
 	s.identity = nil
-	count(&i.stats, s.own, -1)
 	t.dropSession(i, t.newest+1) // the journal message of this change is not written yet
 }
 

@@ -88,7 +88,7 @@ func TestLink(t *testing.T) {
 	key := wamble.PublicKey{1}
 	r := newRig(t, nil)
 	a, b := r.heard(), r.heard()
-	a.Count(wamble.Stats{Score: 3, Games: 1})
+	a.BeginGame(false)
 	r.said = nil
 	if err := r.Link(r.now, a, key, nil, &r.said); err != nil {
 		t.Fatal(err)
@@ -99,7 +99,7 @@ func TestLink(t *testing.T) {
 		t.Errorf("handle %q, key %x, number %d", h, i.Key(), i.ID())
 	}
 	// A second session of the key, before the store has the first.
-	b.Count(wamble.Stats{Games: 2, PredictionScore: 4, Chess960Games: 1})
+	b.BeginGame(true)
 	if err := r.Link(r.now, b, key, nil, &r.said); err != nil {
 		t.Fatal(err)
 	}
@@ -111,33 +111,31 @@ func TestLink(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.expect()
-	b.Count(wamble.Stats{Score: 1, Games: 1, Rating: -12.5})
-	want := wamble.Stats{Score: 4, PredictionScore: 4, Rating: 1187.5, Games: 4, Chess960Games: 1}
-	if got := r.Stats(a); got != want {
-		t.Errorf("got %+v, want %+v", got, want)
+	b.BeginGame(true)
+	r.Rate(b.ID(), wamble.PublicKey{}, -10)
+	r.Rate(0, key, -2.5)
+	if got, want := a.Games(), (Games{All: 2, Chess960: 1}); got != want || r.Rating(a) != 1187.5 {
+		t.Errorf("got %+v rated %v, want %+v", got, r.Rating(a), want)
 	}
-	// Another key: this session's totals go along.
+	// Another key.
 	stored := &wamble.Player{ID: 77, Key: wamble.PublicKey{2}, Handle: "anna",
 		Stats: wamble.Stats{Score: 10, Rating: 1500, Games: 20}}
 	if err := r.Link(r.now, b, stored.Key, stored, &r.said); err != nil {
 		t.Fatal(err)
 	}
 	r.expect("link 2 to 77 an rated 1500")
-	if got, want := r.Stats(b),
-		(wamble.Stats{Score: 11, PredictionScore: 4, Rating: 1500, Games: 23, Chess960Games: 1}); got != want {
-		t.Errorf("got %+v, want %+v", got, want)
-	}
-	if got, want := r.Stats(a), (wamble.Stats{Score: 3, Rating: 1187.5, Games: 1}); got != want {
-		t.Errorf("got %+v, want %+v", got, want)
+	if got := b.Games(); got.All != 20 || r.Rating(b) != 1500 || r.Rating(a) != 1187.5 {
+		t.Errorf("got %+v rated %v, the first %v", got, r.Rating(b), r.Rating(a))
 	}
 }
 
-func TestAnonymousStats(t *testing.T) {
+func TestAnonymousSession(t *testing.T) {
 	r := newRig(t, nil)
 	s := r.heard()
-	s.Count(wamble.Stats{Games: 1, Rating: 30})
-	if got, want := r.Stats(s), (wamble.Stats{Games: 1, Rating: 1200}); got != want {
-		t.Errorf("got %+v, want %+v", got, want)
+	s.BeginGame(false)
+	r.Rate(s.ID(), wamble.PublicKey{}, 30)
+	if s.Games().All != 1 || r.Rating(s) != 1200 {
+		t.Errorf("got %+v rated %v", s.Games(), r.Rating(s))
 	}
 	s.trust = int32(4)
 	s.SetLastBoard(9)
@@ -156,8 +154,8 @@ func TestAdmittedIdentity(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := r.Stats(s); got != player.Stats || s.own.Games != 2 || s.Identity().Handle() != "anna" {
-		t.Errorf("got %+v", got)
+	if s.Games().All != 8 || r.Rating(s) != 1300 || s.Identity().Handle() != "anna" {
+		t.Errorf("got %+v rated %v", s.Games(), r.Rating(s))
 	}
 	// Without the player the session's own counters are used, with a rating.
 	other := &wamble.Session{ID: 6, Token: wamble.Token{6}.Hash(), Player: 4, Key: wamble.PublicKey{2}, LastSeen: r.now,
@@ -166,8 +164,8 @@ func TestAdmittedIdentity(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := r.Stats(s), (wamble.Stats{Games: 2, Rating: 1200}); got != want {
-		t.Errorf("got %+v, want %+v", got, want)
+	if s.Games().All != 2 || r.Rating(s) != 1200 {
+		t.Errorf("got %+v rated %v", s.Games(), r.Rating(s))
 	}
 	check(t, r.Table)
 }

@@ -91,7 +91,8 @@ func (r *reader) identities(t *Table) []*Identity {
 	for range n {
 		i := &Identity{key: r.array32(), id: wamble.PlayerID(r.Int())}
 		i.handle = string(r.Bytes())
-		i.stats = r.stats()
+		stats := r.stats()
+		i.rating, i.games = stats.Rating, gamesOf(stats)
 		i.seq = r.Uint()
 		if r.Bad() || t.identities[i.key] != nil || len(all) > 0 && i.seq < all[len(all)-1].seq {
 			r.Fail()
@@ -125,7 +126,7 @@ func (r *reader) session(identities []*Identity, fresh bool) (*Session, bool) {
 	}
 	s.id = wamble.SessionID(r.Int())
 	identity := r.Uint()
-	s.own = r.stats()
+	s.games = gamesOf(r.stats())
 	s.trust = r.Int32()
 	s.times = times{created: r.Int(), lastSeen: r.Int(), lastStored: r.Int()}
 	s.seq, s.lastBoard, s.terms = r.Uint(), wamble.BoardID(r.Uint()), terms(r.Uint())

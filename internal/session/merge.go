@@ -2,22 +2,17 @@ package session
 
 import "wamble"
 
-// Merge makes one identity of two in memory: into gets the sessions and totals of from. Identities in
-// memory take precedence over the given rows. Merged must follow.
+// Merge makes one identity of two in memory: into gets the sessions of from, and the mean of the ratings,
+// weighted by the games of the given rows. Merged must follow.
 func (t *Table) Merge(from, into *wamble.Player) {
 	old, i := t.identities[from.Key], t.identities[into.Key]
 	if i == nil {
-		i = &Identity{id: into.ID, key: into.Key, handle: into.Handle, stats: into.Stats}
+		i = identityOf(into)
 		t.identities[into.Key] = i
 	}
-	won := from.Stats
-	if old != nil {
-		won = old.stats
+	if a, b := float64(into.Stats.Games), float64(from.Stats.Games); a+b > 0 {
+		i.rating = (i.rating*a + from.Stats.Rating*b) / (a + b)
 	}
-	if games := i.stats.Games + won.Games; games > 0 {
-		i.stats.Rating = (i.stats.Rating*float64(i.stats.Games) + won.Rating*float64(won.Games)) / float64(games)
-	}
-	count(&i.stats, won, 1)
 	if old == nil {
 		return
 	}

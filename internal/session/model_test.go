@@ -172,20 +172,10 @@ func (m *model) visit(c *client) *Session {
 	if s.Identity() != nil {
 		key = s.Identity().Key()
 	}
-	if s.ID() != c.session || s.Token() != c.token || key != c.key || s.own.Games != c.games {
+	if s.ID() != c.session || s.Token() != c.token || key != c.key ||
+		s.Identity() == nil && int(s.Games().All) != c.games {
 		m.t.Fatalf("session %d is %d, key %x, want %x, games %d, want %d", c.session, s.ID(), key[:1], c.key[:1],
-			s.own.Games, c.games)
-	}
-	if s.Identity() != nil {
-		games := 0
-		for _, o := range m.clients {
-			if o.key == key {
-				games += o.games
-			}
-		}
-		if got := m.table.Stats(s).Games; got != games {
-			m.t.Fatalf("identity %x has %d games, want %d", key[:1], got, games)
-		}
+			s.Games().All, c.games)
 	}
 	return s
 }
@@ -224,7 +214,7 @@ func (m *model) step() {
 	case n < 60: // a first move on a board
 		if s := m.visit(c); s != nil {
 			m.Add(&intent.RecordMove{Session: s.ID(), First: true})
-			s.Count(wamble.Stats{Games: 1})
+			s.BeginGame(false)
 			c.games++
 			m.wrote(s)
 			m.boards[c.session] = true

@@ -31,10 +31,9 @@ func (t *Table) LoggedOut(now time.Time, s *Session) {
 }
 
 // Linked applies a login that another profile stores: the session of the row gets the player's identity,
-// the token, and the host of the row. A zero token is unknown, and the row has its hash. New says that an
-// identity in memory does not include what the session has won. It returns the session, nil if it is not in
-// memory.
-func (t *Table) Linked(row *wamble.Session, token wamble.Token, player *wamble.Player, new bool) *Session {
+// the token, and the host of the row. A zero token is unknown, and the row has its hash. It returns the session,
+// nil if it is not in memory.
+func (t *Table) Linked(row *wamble.Session, token wamble.Token, player *wamble.Player) *Session {
 	s, i := t.byID[row.ID], t.identities[player.Key]
 	if s == nil {
 		return nil
@@ -42,9 +41,7 @@ func (t *Table) Linked(row *wamble.Session, token wamble.Token, player *wamble.P
 	if i == nil || i != s.identity {
 		t.detach(s)
 		if i == nil {
-			i = &Identity{id: player.ID, key: player.Key, handle: player.Handle, stats: player.Stats}
-		} else if new {
-			count(&i.stats, s.own, 1)
+			i = identityOf(player)
 		}
 		t.attach(s, i)
 	}
@@ -60,21 +57,6 @@ func (t *Table) Linked(row *wamble.Session, token wamble.Token, player *wamble.P
 	}
 	s.bound = hostOf(row.Host)
 	return s
-}
-
-// Credit adds what a session has won elsewhere to the session and to the identity of a key, if they are in
-// memory; forSession and forIdentity say which of them does not include it yet.
-func (t *Table) Credit(id wamble.SessionID, key wamble.PublicKey, won wamble.Stats, forSession, forIdentity bool) {
-	i := t.identities[key]
-	if s := t.byID[id]; s != nil {
-		if i = s.identity; forSession {
-			count(&s.own, won, 1)
-		}
-	}
-	if i != nil && forIdentity {
-		count(&i.stats, won, 1)
-		i.stats.Rating += won.Rating
-	}
 }
 
 // SetTrust sets the trust level of a session, or of all sessions of a key, in memory.
@@ -114,6 +96,3 @@ func (t *Table) Forget(now time.Time, key wamble.PublicKey) {
 
 // HostText returns the host that the token is bound to, as it is stored.
 func (s *Session) HostText() string { return hostText(s.bound) }
-
-// Own returns the totals of this session alone, without a rating.
-func (s *Session) Own() wamble.Stats { return s.own }

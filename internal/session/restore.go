@@ -37,28 +37,28 @@ func (t *Table) takes(at int64, stored *wamble.Session) bool {
 // revive makes a Session from a stored one. It is in no list yet.
 func (t *Table) revive(at int64, stored *wamble.Session, player *wamble.Player) *Session {
 	s := &Session{
-		id: stored.ID, hash: stored.Token, bound: hostOf(stored.Host), own: stored.Stats, trust: int32(stored.Trust),
+		id: stored.ID, hash: stored.Token, bound: hostOf(stored.Host), games: gamesOf(stored.Stats), trust: int32(stored.Trust),
 		bot:   stored.Bot,
 		times: times{created: micros(stored.Created), lastSeen: at, lastStored: micros(stored.LastSeen)},
 	}
-	s.own.Rating = 0
 	if !stored.Key.IsZero() {
-		t.attach(s, t.identityOf(stored, player))
+		t.attach(s, t.storedIdentity(stored, player))
 	}
 	return s
 }
 
-// identityOf returns the identity of a stored session.
-func (t *Table) identityOf(stored *wamble.Session, player *wamble.Player) *Identity {
+// storedIdentity returns the identity of a stored session.
+func (t *Table) storedIdentity(stored *wamble.Session, player *wamble.Player) *Identity {
 	if i := t.identities[stored.Key]; i != nil {
 		return i
 	}
-	i := &Identity{id: stored.Player, key: stored.Key, handle: stored.Handle, stats: stored.Stats}
+	i := &Identity{id: stored.Player, key: stored.Key, handle: stored.Handle, rating: stored.Stats.Rating,
+		games: gamesOf(stored.Stats)}
 	if player != nil {
-		i.stats = player.Stats
+		i.rating, i.games = player.Stats.Rating, gamesOf(player.Stats)
 	}
-	if i.stats.Rating <= 0 {
-		i.stats.Rating = t.opts.DefaultRating
+	if i.rating <= 0 {
+		i.rating = t.opts.DefaultRating
 	}
 	return i
 }

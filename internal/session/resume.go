@@ -42,7 +42,7 @@ func (s *Session) AppendState(dst []byte) []byte {
 	} else {
 		w.Raw(0)
 	}
-	w.stats(s.own)
+	w.stats(s.games.stats())
 	w.Int(int64(s.trust))
 	w.Int(s.times.created)
 	w.Int(s.times.lastSeen)
@@ -85,7 +85,7 @@ func (i *Identity) AppendState(dst []byte) []byte {
 	w.Raw(i.key[:]...)
 	w.Int(int64(i.id))
 	w.Text(i.handle)
-	w.stats(i.stats)
+	w.stats(i.stats())
 	return w.Writer
 }
 

@@ -16,7 +16,7 @@ type Session struct {
 	hash       wamble.TokenHash // of the token
 	bound      *netip.Prefix    // the only host where the token is valid; nil: all
 	identity   *Identity        // nil: anonymous
-	own        wamble.Stats     // of this session alone, without a rating
+	games      Games            // as they were read, and begun here since, without an identity
 	trust      int32
 	times      times
 	seq        uint64 // last journal message that concerned it
@@ -111,23 +111,49 @@ func (s *Session) LastBoard() wamble.BoardID { return s.lastBoard }
 // SetLastBoard sets the board that the player left last.
 func (s *Session) SetLastBoard(b wamble.BoardID) { s.lastBoard = b }
 
-// Stats returns the totals of the player: of all sessions of their identity, or of this session with the
-// default rating if they are anonymous.
-func (t *Table) Stats(s *Session) wamble.Stats {
-	if s.identity != nil {
-		return s.identity.stats
-	}
-	stats := s.own
-	stats.Rating = t.opts.DefaultRating
-	return stats
+// Games is how many boards a player has moved on, and how many of them are of Chess960.
+type Games struct{ All, Chess960 int32 }
+
+func gamesOf(s wamble.Stats) Games { return Games{int32(s.Games), int32(s.Chess960Games)} }
+
+func (g Games) stats() wamble.Stats {
+	return wamble.Stats{Games: int(g.All), Chess960Games: int(g.Chess960)}
 }
 
-// Count adds to the totals of a session and its identity: a game at its first move on a board, points when
-// they are won. what.Rating is the change of the identity's rating, and is ignored without an identity.
-func (s *Session) Count(what wamble.Stats) {
-	count(&s.own, what, 1)
+// Games returns the games of the player as they were read from the store, and those begun here since.
+func (s *Session) Games() Games { return *s.counted() }
+
+func (s *Session) counted() *Games {
 	if s.identity != nil {
-		count(&s.identity.stats, what, 1)
-		s.identity.stats.Rating += what.Rating
+		return &s.identity.games
+	}
+	return &s.games
+}
+
+// BeginGame counts a game at the player's first move on a board.
+func (s *Session) BeginGame(chess960 bool) {
+	g := s.counted()
+	g.All++
+	if chess960 {
+		g.Chess960++
+	}
+}
+
+// Rating returns the rating of the player, the default one if they are anonymous.
+func (t *Table) Rating(s *Session) float64 {
+	if s.identity == nil {
+		return t.opts.DefaultRating
+	}
+	return s.identity.rating
+}
+
+// Rate changes the rating of the identity of a session, or else of a key, if it is in memory.
+func (t *Table) Rate(id wamble.SessionID, key wamble.PublicKey, change float64) {
+	i := t.identities[key]
+	if s := t.byID[id]; s != nil {
+		i = s.identity
+	}
+	if i != nil {
+		i.rating += change
 	}
 }

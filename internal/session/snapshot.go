@@ -44,6 +44,7 @@ func (t *Table) inOrder() [4]*list {
 
 type writer struct{ pack.Writer }
 
+// stats writes rating and games. The totals that earlier versions have there are zero.
 func (w *writer) stats(s wamble.Stats) {
 	w.Float(s.Score)
 	w.Float(s.PredictionScore)
@@ -64,7 +65,7 @@ func (w *writer) identities(t *Table) map[*Identity]int {
 		w.Raw(i.key[:]...)
 		w.Int(int64(i.id))
 		w.Text(i.handle)
-		w.stats(i.stats)
+		w.stats(i.stats())
 		w.Uint(i.seq)
 	}
 	return number
@@ -92,7 +93,7 @@ func (w *writer) session(s *Session, identity int) {
 	}
 	w.Int(int64(s.id))
 	w.Uint(uint64(identity))
-	w.stats(s.own)
+	w.stats(s.games.stats())
 	w.Int(int64(s.trust))
 	w.Int(s.times.created)
 	w.Int(s.times.lastSeen)

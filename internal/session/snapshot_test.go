@@ -32,7 +32,7 @@ func busyTable(t testing.TB) *Table {
 		if i < 38 {
 			tb.NoteActivity(now, s, silence{})
 		}
-		s.Count(wamble.Stats{Score: 1.5, Games: int(i)})
+		s.BeginGame(i%2 == 0)
 		s.trust = int32(int(i) - 3)
 		if i%6 == 0 {
 			s.SetBot()

@@ -59,6 +59,7 @@ past.subscribe((h) => session.stored.write(keys.history, h));
 export function forgetPast(): void {
   past.set(nothing);
   standing.set(null);
+  owed.until = 0;
 }
 
 /** remember adds a move to the trail. */
@@ -79,7 +80,15 @@ export function paid(board: string, text: string): void {
   payouts.patch({ [board]: points });
   const won = Object.entries({ ...past.value.won, [board]: points }).slice(-maxSteps);
   past.patch({ won: Object.fromEntries(won) });
+  if (standing.value) {
+    standing.set({ ...standing.value, score: standing.value.score + Number(points) });
+    owed = { score: standing.value.score, until: Date.now() + owedWait };
+  }
 }
+
+// owed is the score with what was paid, which the store may not have yet.
+let owed = { score: 0, until: 0 };
+const owedWait = 10_000;
 
 let timer: ReturnType<typeof setTimeout> | undefined;
 
@@ -98,7 +107,9 @@ async function load(): Promise<void> {
       session.caller.ask({ name: "GET_PLAYER_STATS", body: {} }),
       session.may("readLeaderboard") ? api.ranking("score", 0, 1).catch(() => null) : null,
     ]);
-    const { score, games, games_960 } = stats.message.body;
+    const { games, games_960 } = stats.message.body;
+    const waits = Date.now() < owed.until && stats.message.body.score < owed.score - 1e-4;
+    const score = waits ? owed.score : stats.message.body.score;
     const before = standing.value;
     const now: Standing = {
       score,
@@ -110,6 +121,7 @@ async function load(): Promise<void> {
       predictions: ranking?.self?.prediction_score ?? before?.predictions ?? 0,
     };
     standing.set(now);
+    if (waits) askStanding();
     const last = past.value.points.at(-1);
     if (!last || last.score !== now.score || last.rating !== now.rating) {
       past.patch({ points: [...past.value.points, { at: Date.now(), score: now.score, rating: now.rating }].slice(-200) });
