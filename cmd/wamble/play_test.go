@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -68,7 +69,9 @@ func TestPlayThroughPipes(t *testing.T) {
 		}
 		got.WriteString(strings.ReplaceAll(out.String(), address, "ADDRESS") + "---\n")
 	}
-	golden(t, "testdata/play/visits.golden", nameBoards(got.String()))
+	// Totals are as old as the store is behind: the visit is shorter than that.
+	visits := regexp.MustCompile(`in [02] games`).ReplaceAllString(got.String(), "in N games")
+	golden(t, "testdata/play/visits.golden", nameBoards(visits))
 	var out strings.Builder
 	if code := run([]string{"play"}, strings.NewReader("identity\nidentity forget\nidentity\n"), &out,
 		&out); code != 0 ||
