@@ -38,6 +38,7 @@ func (w *world) walk() []Input {
 	data, more := w.walking.next()
 	if !more {
 		w.walked, w.walking = w.walking.slices, nil
+		w.compareMemory()
 		return nil
 	}
 	// The journal will number the groups that are not synced yet.
@@ -47,6 +48,41 @@ func (w *world) walk() []Input {
 	}
 	w.walking.slices = append(w.walking.slices, walkSlice{mark, data})
 	return nil
+}
+
+// restoring yields what a new process is given of the last walk and of the journal.
+func (w *world) restoring() iter.Seq[Input] {
+	return func(yield func(Input) bool) {
+		for _, s := range w.walked {
+			if !yield(&ResumeSlice{Mark: s.mark, Data: s.data}) {
+				return
+			}
+		}
+		tail := &ResumeTail{}
+		for _, m := range w.journal {
+			if m.seq > w.walked[0].mark {
+				tail.Messages = append(tail.Messages, TailMessage{m.seq, m.frame})
+			}
+		}
+		_ = yield(tail) && yield(&ResumeEnd{Last: w.seq, Alone: true})
+	}
+}
+
+// compareMemory compares the memory of the process with what another one would restore of the
+// walk that has ended and of the messages since, if everything is durable.
+func (w *world) compareMemory() {
+	if len(w.groups) > 0 || w.p.stage != running {
+		return
+	}
+	w.compared++
+	p, out := New(w.opts), Output{}
+	for in := range w.restoring() {
+		p.Step(w.now, []Input{in}, &out)
+		if len(out.Troubles) > 0 {
+			w.t.Fatal(out.Troubles)
+		}
+	}
+	w.sameMemory(p, w.p)
 }
 
 // resume is a new process that has the slices of an old one and the journal, while the store
@@ -64,19 +100,12 @@ func (w *world) resume() bool {
 	w.begin()
 	w.epochs[0]++
 	w.resumed++
-	for _, s := range w.walked {
-		w.step(&ResumeSlice{Mark: s.mark, Data: s.data})
+	for in := range w.restoring() {
+		w.step(in)
 	}
-	tail := &ResumeTail{}
-	for _, m := range w.journal {
-		if m.seq > w.walked[0].mark {
-			tail.Messages = append(tail.Messages, TailMessage{m.seq, m.frame})
-		}
-	}
-	w.step(tail)
-	w.step(&ResumeEnd{Last: w.seq, Alone: true}, &Ready{})
+	w.step(&Ready{})
 	if whole {
-		w.sameMemory(old)
+		w.sameMemory(w.p, old)
 	}
 	if w.store.away = away; away {
 		w.after(w.upTo(5*time.Second), true, func() []Input {
@@ -93,16 +122,16 @@ func (w *world) resume() bool {
 	return true
 }
 
-// sameMemory compares the restored memory with that of the process when it crashed and
-// everything was durable.
-func (w *world) sameMemory(old *Profile) {
+// sameMemory compares the restored memory with that of a process for which everything was
+// durable.
+func (w *world) sameMemory(p, old *Profile) {
 	w.t.Helper()
 	late := func(b *board.Board) bool { // it was given back at the start, or will be
-		return b.Status() != wamble.Dormant && !b.Reserved().Add(w.p.boards.Options().Reservation).After(w.now) ||
-			b.Holder() != 0 && (w.p.sessions.ByID(b.Holder()) == nil)
+		return b.Status() != wamble.Dormant && !b.Reserved().Add(p.boards.Options().Reservation).After(w.now) ||
+			b.Holder() != 0 && (p.sessions.ByID(b.Holder()) == nil)
 	}
 	for b := range old.boards.All() {
-		got := w.p.boards.Board(b.ID())
+		got := p.boards.Board(b.ID())
 		if got == nil {
 			w.t.Fatalf("board %d did not come back", b.ID())
 		}
@@ -113,16 +142,16 @@ func (w *world) sameMemory(old *Profile) {
 			w.t.Fatalf("a board came back as %s, was %s", is, was)
 		}
 	}
-	if got, want := w.p.boards.Len(), old.boards.Len(); got != want {
+	if got, want := p.boards.Len(), old.boards.Len(); got != want {
 		w.t.Fatalf("%d boards came back, want %d", got, want)
 	}
-	if got, want := pendingOf(w.p), pendingOf(old); !maps.Equal(got, want) {
+	if got, want := pendingOf(p), pendingOf(old); !maps.Equal(got, want) {
 		w.t.Fatalf("the predictions %v came back, want %v", got, want)
 	}
 	for s := range old.sessions.All() {
-		got := w.p.sessions.ByID(s.ID())
+		got := p.sessions.ByID(s.ID())
 		if got == nil {
-			if !w.p.unstored.sessions[s.ID()] && w.p.unstored.any() && w.store.session(s.ID()) == nil {
+			if !p.unstored.sessions[s.ID()] && p.unstored.any() && w.store.session(s.ID()) == nil {
 				w.t.Fatalf("session %d did not come back", s.ID())
 			}
 			continue

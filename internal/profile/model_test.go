@@ -57,6 +57,7 @@ type world struct {
 	walked   []walkSlice // of the last one that was whole
 	journal  []journaled // everything that is durable
 	resumed  int         // processes that were restored from slices
+	compared int         // comparisons of the memory with what would be restored
 	audience bool        // clients watch and predict, too
 	quiet    bool        // no more faults, and no more moves
 }
@@ -565,11 +566,12 @@ func (w *world) live(players int, length time.Duration) {
 		paid == 0 {
 		t.Errorf("%d games paid %v, stored are %v", w.judge.ended, w.judge.paid, paid)
 	}
-	if w.life-w.handed < 2 || w.handed == 0 || w.judge.ended == 0 {
-		t.Errorf("too quiet a world: %d lives, %d handed over, %d games ended", w.life, w.handed, w.judge.ended)
+	if w.life-w.handed < 2 || w.handed == 0 || w.judge.ended == 0 || w.compared == 0 {
+		t.Errorf("too quiet a world: %d lives, %d handed over, %d games ended, memory compared %d times", w.life,
+			w.handed, w.judge.ended, w.compared)
 	}
-	t.Logf("%d players, %d lives, %d of them resumed, %d of them handed over, %d moves accepted, %d stored, %d games ended, %.4f points paid, %d changes of ratings",
-		w.arrived, w.life, w.resumed, w.handed, w.accepted, stored, w.judge.ended, paid, w.judge.rated)
+	t.Logf("%d players, %d lives, %d of them resumed, %d of them handed over, %d times memory compared, %d moves accepted, %d stored, %d games ended, %.4f points paid, %d changes of ratings",
+		w.arrived, w.life, w.resumed, w.handed, w.compared, w.accepted, stored, w.judge.ended, paid, w.judge.rated)
 	w.replay()
 	t.Logf("%d steps replayed", w.replayed)
 }

@@ -28,45 +28,36 @@ const stateMagic = "wamble profile 1\n"
 // The bounds of a section: of its name and of its bytes.
 const (
 	maxSection     = 32
-	maxSectionSize = 256 << 20
+	maxSectionSize = 2 << 30
 )
 
 // section is one part of a snapshot: save writes it, load reads it into an adoption. A snapshot with a
 // section that is unknown to this version was written by a newer one, and is refused.
 type section struct {
-	name string
-	when presence
-	save func(p *Profile, dst []byte) ([]byte, error)
-	load func(a *adoption, state []byte) error
+	name     string
+	optional bool // the section is left out if it is empty; otherwise a snapshot without it is damaged
+	save     func(p *Profile, dst []byte) ([]byte, error)
+	load     func(a *adoption, state []byte) error
 }
-
-// presence says when a snapshot has a section.
-type presence uint8
-
-const (
-	always       presence = iota // always: a snapshot without it is damaged
-	sinceVersion                 // always since some version
-	ifNotEmpty                   // unless it is empty: older versions can adopt a snapshot without it
-)
 
 // sections is the one table of the sections of a snapshot. Not included, and begun anew: randomness, loads
 // under way (their requests are included), unknown tokens, cached answers, pending rewards, and what the server
 // sets again (whether the store is away).
 var sections = []section{
-	{"counts", always, saveCounts, loadCounts},
-	{"leases", always, saveLeases, loadLeases},
-	{"law", sinceVersion, savePolicy, loadPolicy},
-	{"seen", sinceVersion, saveSeen, loadSeen},
-	{"waiting", sinceVersion, saveWaiting, loadWaiting},
-	{"link", always, saveLink, loadLink},
-	{"seals", sinceVersion, saveSeals, loadSeals},
-	{"sessions", always, saveSessions, loadSessions},
-	{"boards", always, saveBoards, loadBoards},
-	{"predictions", always, savePredictions, loadPredictions},
-	{"spectators", always, saveSpectators, loadSpectators},
-	{"behind", ifNotEmpty, saveUnstored, loadUnstored},
-	{"waitlist", ifNotEmpty, saveWaitlist, loadWaitlist},
-	{"copies", ifNotEmpty, saveNothing, skipSection}, // older versions write it
+	{"counts", false, saveCounts, loadCounts},
+	{"leases", false, saveLeases, loadLeases},
+	{"law", false, savePolicy, loadPolicy},
+	{"seen", false, saveSeen, loadSeen},
+	{"waiting", false, saveWaiting, loadWaiting},
+	{"link", false, saveLink, loadLink},
+	{"seals", false, saveSeals, loadSeals},
+	{"sessions", false, saveSessions, loadSessions},
+	{"boards", false, saveBoards, loadBoards},
+	{"predictions", false, savePredictions, loadPredictions},
+	{"spectators", false, saveSpectators, loadSpectators},
+	{"behind", true, saveUnstored, loadUnstored},
+	{"waitlist", true, saveWaitlist, loadWaitlist},
+	{"copies", true, saveNothing, skipSection}, // older versions write it
 }
 
 // adoption is what was read of a snapshot. A profile takes it over once it is complete.
@@ -106,7 +97,7 @@ func (p *Profile) Snapshot(dst []byte) ([]byte, error) {
 			return dst, fmt.Errorf("snapshot of %s: %w", s.name, err)
 		}
 		n := len(dst) - at - 4
-		if n == 0 && s.when == ifNotEmpty {
+		if n == 0 && s.optional {
 			dst = dst[:at-1-len(s.name)]
 			continue
 		}
@@ -186,7 +177,7 @@ func (p *Profile) readSnapshot(state []byte) (*adoption, error) {
 		}
 	}
 	for _, s := range sections {
-		if s.when == always && !met[s.name] {
+		if !s.optional && !met[s.name] {
 			return nil, fmt.Errorf("%w: it has no section %s", ErrState, s.name)
 		}
 	}
