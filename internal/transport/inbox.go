@@ -30,8 +30,8 @@ type inbox struct {
 	ring      [inboxPackets + inboxRemote]inboxSlot
 	head      int // index of the oldest packet
 	count     int
-	forwarded int           // datagrams among count
-	remote    int           // packets of connections at other nodes among count
+	forwarded int // datagrams among count
+	remote    int // packets of connections at other nodes among count
 	remoteOf  map[wamble.Peer]int
 	ended     []wamble.Peer // peers of connections that have ended
 	stopped   bool
