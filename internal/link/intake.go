@@ -63,8 +63,9 @@ type restHost struct {
 	served bool // it has had a turn, so that what it sends does not bring it forward
 }
 
-// Classify returns the class of a datagram. It changes nothing.
-func (e *Endpoint) Classify(now time.Duration, from wamble.Peer, b []byte) Class {
+// Classify returns the class of a datagram, as of the last call with a time. It changes nothing.
+func (e *Endpoint) Classify(from wamble.Peer, b []byte) Class {
+	now := e.now
 	var p wire.Packet
 	if p.Read(b) != nil {
 		return ClassRest
@@ -221,6 +222,15 @@ func (q *Intake) noteLate(now time.Duration) {
 // with cookies alone.
 func (q *Intake) OnlyCookies(now time.Duration) bool {
 	return now-q.late <= strainedAge && q.late-q.strained >= strainedForLong
+}
+
+// Len returns how many datagrams wait.
+func (q *Intake) Len() int {
+	n := q.waits
+	for i := range q.first {
+		n += len(q.first[i].list) - q.first[i].next
+	}
+	return n
 }
 
 // Done gives the bytes of a datagram back that Next has returned.

@@ -35,7 +35,7 @@ func TestClassify(t *testing.T) {
 		{"an offer elsewhere", carol, ack(offered, 1), ClassRest},
 		{"nothing", alice, []byte("x"), ClassRest},
 	} {
-		if got := r.s.Classify(r.now, tc.from, tc.data); got != tc.want {
+		if got := r.s.Classify(tc.from, tc.data); got != tc.want {
 			t.Errorf("%s: class %d, want %d", tc.name, got, tc.want)
 		}
 		r.send(tc.from, tc.data)
