@@ -160,7 +160,8 @@ standard input, one in a line: other users of the machine can see arguments, and
 token is secret. The exit code is 1 if no database has such a player.
 
 It is the same to change sessions.trust_level in the database: players who are here
-notice it within a second.`,
+notice it within a second. Databases hold hashes of tokens; in PostgreSQL:
+  UPDATE sessions SET trust_level = 10 WHERE token = token_hash(decode('HEX', 'hex'));`,
 			Example: `  wamble trust h_3b6a27bcceb6 10
   wamble trust - 10 < tokens`,
 		},

@@ -189,7 +189,10 @@ func (l *loader) review() {
 	for _, d := range l.decls {
 		for _, b := range d.env.Bindings() {
 			l.reviewName(b, known)
-			if o := Find(b.Name); o != nil && o.Server {
+			if o := Find(b.Name); b.Name == "state-dir" { // the original reads it in every profile
+				l.Warn(b.NameAt.Errorf("`state-dir` has no effect in a profile: it is an option of the whole server").
+					WithHint("define it at top level"))
+			} else if o != nil && o.Server {
 				l.Fail(b.NameAt.Errorf("`%s` is an option of the whole server, not of a profile", b.Name).
 					WithHint("define it at top level"))
 			}

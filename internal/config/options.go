@@ -20,7 +20,7 @@ import "time"
 // the field's name and stands alone. A field of type Secret is never shown.
 
 // Server is what the whole process shares. These options are set at top
-// level; inside a profile they are an error.
+// level; inside a profile they are an error, but for state-dir, which is ignored there.
 type Server struct {
 	// DataDir is the directory of what must survive a restart: journal, SQLite
 	// databases, control socket, admin token. Unset means wamble in

@@ -10,13 +10,19 @@ import (
 
 // Reader describes a reader over HTTP.
 type Reader struct {
-	// Token is that of the reader's session. Without a token, or if the session is not in memory or its
-	// token not valid at From, the reader is a guest.
+	// Token is that of the reader's session. Without a token, or if its session is not known or the token not
+	// valid at From, the reader is a guest.
 	Token wamble.Token
 	From  netip.Addr
+	// Stored is the session as the store has it, used if it is not in memory; without an ID it is a guest's, nil
+	// if the store was not asked.
+	Stored *wamble.Session
 	// About is the player whose stats are wanted; nil for other data.
 	About *wamble.Player
 }
+
+// Knows reports whether the session of a token is in memory.
+func (p *Profile) Knows(t wamble.Token) bool { return p.sessions.Find(t) != nil }
 
 // Authorize returns why a reader may not use rights, or nil. It makes the checks of a request: bans, policy
 // and terms.
@@ -28,11 +34,15 @@ func (p *Profile) Authorize(r Reader, rights []access.Right) *wamble.Denied {
 	if s != nil && !s.GoodAt(r.From) {
 		s = nil
 	}
-	if d := p.policy.Bans.OfKey(p.clock.wall(), whoOf(s).Key); d != nil {
+	who, trust := whoOf(s), trustOf(s)
+	if r.Stored != nil && !p.Knows(r.Token) {
+		who, trust = access.Who{ID: r.Stored.Player, Key: r.Stored.Key}, r.Stored.Trust
+	}
+	if d := p.policy.Bans.OfKey(p.clock.wall(), who.Key); d != nil {
 		return d
 	}
 	for i := range rights {
-		if !p.grants(s, &r, &rights[i]) {
+		if !p.grants(who, trust, r.About, &rights[i]) {
 			return access.ErrDenied
 		}
 		if rights[i].Action == "protocol.ctrl" && !p.hasAgreed(s, rights[i].Resource) {
@@ -43,14 +53,15 @@ func (p *Profile) Authorize(r Reader, rights []access.Right) *wamble.Denied {
 }
 
 // grants asks the policy about one right, as the handler of the request does.
-func (ru *rules) grants(s *session.Session, r *Reader, right *access.Right) bool {
+func (ru *rules) grants(who access.Who, trust int, about *wamble.Player, right *access.Right) bool {
+	now := ru.clock.wall()
 	switch {
-	case right.Action == "stats.read" && r.About != nil:
-		return ru.policy.MayReadStats(ru.clock.wall(), whoOf(s), access.Who{ID: r.About.ID, Key: r.About.Key})
-	case right.Action == "spectate.access" && ru.tier(s) < ru.cfg.Spectators.Visibility:
+	case right.Action == "stats.read" && about != nil:
+		return ru.policy.MayReadStats(now, who, access.Who{ID: about.ID, Key: about.Key})
+	case right.Action == "spectate.access" && ru.policy.Tier(now, who, trust, &ru.policy.Own) < ru.cfg.Spectators.Visibility:
 		return false
 	}
-	return ru.policy.Decide(ru.clock.wall(), whoOf(s), *right).Allowed
+	return ru.policy.Decide(now, who, *right).Allowed
 }
 
 // hasAgreed reports whether a request needs no acceptance of the terms, or the

@@ -66,6 +66,37 @@ func TestReaders(t *testing.T) {
 	}
 }
 
+// TestStoredReaders: a session that is not in memory is judged as the store has it; one that is there as it is.
+func TestStoredReaders(t *testing.T) {
+	r := newRig(t, "(def spectator-visibility 5)")
+	token, _ := r.join(1)
+	bad := wamble.PublicKey{1, 112}
+	r.p.policy.Bans.Add(r.now, (&Ban{Whom: Target{Key: bad}}).access())
+	view := []access.Right{{Action: "spectate.access", Resource: "view", Key: "mode", Value: "focus"}}
+	for _, tc := range []struct {
+		name   string
+		token  wamble.Token
+		stored wamble.Session
+		want   string
+	}{
+		{"a trusted session", wamble.Token{9}, wamble.Session{ID: 40, Trust: 5}, ""},
+		{"a banned identity", wamble.Token{9}, wamble.Session{ID: 40, Trust: 5, Key: bad}, "you are banned from this server"},
+		{"none", wamble.Token{9}, wamble.Session{}, access.ErrDenied.Reason},
+		{"one in memory", token, wamble.Session{ID: 40, Trust: 5}, access.ErrDenied.Reason},
+	} {
+		if got := r.p.Knows(tc.token); got != (tc.token == token) {
+			t.Errorf("%s: in memory: %v", tc.name, got)
+		}
+		d, got := r.p.Authorize(Reader{Token: tc.token, Stored: &tc.stored}, view), ""
+		if d != nil {
+			got = d.Reason
+		}
+		if got != tc.want || (d != nil) != (tc.name == "a banned identity" || tc.stored.Trust == 0 || tc.token == token) {
+			t.Errorf("%s: got %v, want %q", tc.name, d, tc.want)
+		}
+	}
+}
+
 // TestReadersAgree: a reader who has accepted the terms is admitted.
 func TestReadersAgree(t *testing.T) {
 	r := newRig(t, `(def tos-text "be kind")`)

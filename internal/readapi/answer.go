@@ -24,7 +24,8 @@ type answer struct {
 	own  bool          // it is for this reader alone
 	next string        // cursor of the feed; "" for none
 	// about is the player whose stats these are; nil for other answers.
-	about *wamble.Player
+	about   *wamble.Player
+	session *wamble.Session // for storedSession; the answer has no body
 }
 
 // problem is a refusal: a status and a text.

@@ -17,6 +17,9 @@ import (
 // ErrStarting is returned by functions of Options before the profile runs.
 var ErrStarting = errors.New("the profile is starting")
 
+// ErrNotInMemory is returned by Options.Admit if it needs the reader's session as the store has it.
+var ErrNotInMemory = errors.New("the session is not in memory")
+
 // Store has the queries that the routes make to the database.
 type Store interface {
 	Session(ctx context.Context, t wamble.Token) (wamble.Session, error)
@@ -40,6 +43,9 @@ type Right struct {
 type Who struct {
 	Token wamble.Token // of the reader's session; zero for a guest
 	From  netip.Addr
+	// Stored is the session in the store; without an ID there is none that is valid for the reader, nil if the
+	// store was not asked.
+	Stored *wamble.Session
 	// About is the player whose stats are requested; nil for other requests.
 	About *wamble.Player
 }
@@ -49,7 +55,7 @@ type Options struct {
 	Profile string
 	Store   Store
 	// Admit returns nil if the reader has all these rights, otherwise a *wamble.Denied.
-	// Errors: ErrStarting.
+	// Errors: ErrStarting, ErrNotInMemory if Who.Stored is nil.
 	Admit func(ctx context.Context, who Who, rights []Right) error
 	// Counts returns the current counts. Errors: ErrStarting.
 	Counts func(ctx context.Context) (Counts, error)

@@ -187,6 +187,24 @@ func TestRights(t *testing.T) {
 	}
 }
 
+// TestSessionOfAnotherMachine: a session that is not in memory is judged as the store has it, unless its token is
+// bound to another network, and the store is asked once in a while.
+func TestSessionOfAnotherMachine(t *testing.T) {
+	for host, want := range map[string]wamble.SessionID{"": 40, "192.0.2.0/24": 40, "198.51.100.0/24": 0} {
+		r := newRig(t)
+		r.away, r.host = true, host
+		for range 3 {
+			if got := r.get("/api/live", "Authorization", "bearer "+token); !strings.HasPrefix(got, "200") {
+				t.Errorf("got %s", got)
+			}
+		}
+		if r.who.Stored == nil || r.who.Stored.ID != want || r.called1("Session") != 1 {
+			t.Errorf("bound to %q: the policy was asked about %+v, the store %d times; want session %d, once", host,
+				r.who.Stored, r.called1("Session"), want)
+		}
+	}
+}
+
 // TestSummary: who may look at single boards, and not at all of them, gets no events of all
 // boards and no past, also when they have just looked at one.
 func TestSummary(t *testing.T) {

@@ -2,6 +2,7 @@ package readapi
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/netip"
@@ -76,10 +77,8 @@ func (a *API) events(w http.ResponseWriter, r reader) error {
 	if err != nil {
 		return err
 	}
-	if wanted.board == 0 { // the moves of all boards, as the summary shows them
-		if err := a.admit(r.Context(), r.Who, mayViewAll); err != nil {
-			return err
-		}
+	if err := a.admitEvents(r, &wanted); err != nil {
+		return err
 	}
 	name, err := a.o.Feed.Name()
 	if err != nil {
@@ -127,6 +126,9 @@ func (a *API) events(w http.ResponseWriter, r reader) error {
 		select {
 		case <-changed:
 		case <-counts.C:
+			if denied := new(wamble.Denied); errors.As(a.admitEvents(r, &wanted), &denied) {
+				return nil // the reader was banned, or the policy has changed
+			}
 			if s.counts(ctx) != nil {
 				return nil
 			}
@@ -134,6 +136,15 @@ func (a *API) events(w http.ResponseWriter, r reader) error {
 			return nil
 		}
 	}
+}
+
+// admitEvents returns a *wamble.Denied unless the reader may have the events that are wanted.
+func (a *API) admitEvents(r reader, wanted *filter) error {
+	err := a.admit(r.Context(), r.Who, r.row.rights)
+	if err == nil && wanted.board == 0 { // the moves of all boards, as the summary shows them
+		err = a.admit(r.Context(), r.Who, mayViewAll)
+	}
+	return err
 }
 
 // lastEvent returns the id of the last event that the reader has received, from the header

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"wamble"
@@ -220,4 +221,31 @@ func TestEventsEnd(t *testing.T) {
 	if _, err := text.ReadFrom(resp.Body); err != nil || !strings.Contains(text.String(), `"board":17`) {
 		t.Errorf("%v: %s", err, text.String())
 	}
+}
+
+// TestEventsOfTheBanned: a stream ends soon after its reader may not have it any more.
+func TestEventsOfTheBanned(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		over := make(chan struct{})
+		go func() {
+			r.ask(request("/api/events?board=17").WithContext(ctx))
+			close(over)
+		}()
+		time.Sleep(time.Minute)
+		r.mu.Lock()
+		r.denied = "spectate.access"
+		r.mu.Unlock()
+		r.later(permitGood)
+		began := time.Now()
+		select {
+		case <-over:
+		case <-time.After(time.Minute):
+		}
+		if got := time.Since(began); got > countsEvery {
+			t.Errorf("the stream went on for %v, want %v", got, countsEvery)
+		}
+	})
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"wamble"
+	"wamble/internal/store"
 )
 
 // permits caches decisions of the policy for permitGood, so that not every request asks the
@@ -48,6 +49,12 @@ func (a *API) admit(ctx context.Context, who Who, rights []Right) error {
 	a.permits.mu.Unlock()
 	if !known || !now.Before(v.until) {
 		err := a.o.Admit(ctx, who, rights)
+		if errors.Is(err, ErrNotInMemory) {
+			if who.Stored, err = a.storedSession(who); err != nil {
+				return err
+			}
+			err = a.o.Admit(ctx, who, rights)
+		}
 		var denied *wamble.Denied
 		if err != nil && !errors.As(err, &denied) {
 			return err
@@ -59,6 +66,26 @@ func (a *API) admit(ctx context.Context, who Who, rights []Right) error {
 		return v.denied
 	}
 	return nil
+}
+
+// storedSession returns the reader's session from the store, without an ID if there is none or its token is bound to
+// another network.
+func (a *API) storedSession(who Who) (*wamble.Session, error) {
+	got, err := a.cache.get(a.cache.asks, wamble.HostOf(who.From), "session "+who.Token.String(),
+		func(ctx context.Context) (*answer, error) {
+			s, err := a.o.Store.Session(ctx, who.Token)
+			if errors.Is(err, store.ErrNotFound) {
+				s, err = wamble.Session{}, nil
+			}
+			return &answer{session: &s, good: permitGood}, err
+		})
+	if err != nil {
+		return nil, err
+	}
+	if !boundTo(got.session.Host, who.From) {
+		return &wamble.Session{}, nil
+	}
+	return got.session, nil
 }
 
 func (p *permits) keep(key permit, v decision) {

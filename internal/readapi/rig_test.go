@@ -29,6 +29,7 @@ type rig struct {
 	calls   map[string]int // of the store, by method
 	err     error          // of the store
 	denied  string         // action that the policy denies, or value of a context
+	away    bool           // no session is in memory
 	admits  int            // how often the policy was asked
 	who     Who            // the last reader
 	host    string         // that the token is bound to
@@ -76,6 +77,9 @@ func (r *rig) admits1(_ context.Context, who Who, rights []Right) error {
 	defer r.mu.Unlock()
 	r.admits++
 	r.who = who
+	if r.away && who.Stored == nil && !who.Token.IsZero() {
+		return ErrNotInMemory
+	}
 	if slices.ContainsFunc(rights,
 		func(x Right) bool { return x.Action == r.denied || x.Value != "" && x.Value == r.denied }) {
 		return &wamble.Denied{Code: wamble.AccessDenied}

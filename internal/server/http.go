@@ -114,9 +114,17 @@ func (p *Profile) authorize(ctx context.Context, who readapi.Who, rights []reada
 		wanted[i] = access.Right(r)
 	}
 	var denied *wamble.Denied
-	if err := p.shardOfToken(who.Token).whenUp(ctx,
-		func(p *profile.Profile) { denied = p.Authorize(profile.Reader(who), wanted) }); err != nil {
+	unknown := false
+	err := p.shardOfToken(who.Token).whenUp(ctx, func(p *profile.Profile) {
+		if unknown = who.Stored == nil && !who.Token.IsZero() && !p.Knows(who.Token); !unknown {
+			denied = p.Authorize(profile.Reader(who), wanted)
+		}
+	})
+	if err != nil {
 		return err
+	}
+	if unknown {
+		return readapi.ErrNotInMemory
 	}
 	if denied != nil {
 		return denied

@@ -189,6 +189,31 @@ func TestMandate(t *testing.T) {
 	}
 }
 
+// TestTypedMandate types the document's tables and its example. Its UPDATE needs token_hash around the token, because
+// databases hold hashes of tokens.
+func TestTypedMandate(t *testing.T) {
+	t.Parallel()
+	o := pgtest.Migrated(t)
+	pgtest.Execute(t, o, `INSERT INTO journal_cursors (journal_id, profile, message) VALUES (decode(repeat('01', 16), 'hex'), 'club', 1)`)
+	host, err := pgx.Connect(t.Context(), o.DSN())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer host.Close(t.Context())
+	bytes := func(hex string) string { return `decode('` + hex + `', 'hex')` }
+	storetest.TypeMandate(t, storetest.Console{
+		Bytes:   bytes,
+		TokenIs: func(hex string) string { return `token = token_hash(` + bytes(hex) + `)` },
+		Execute: func(statement string) (int64, error) {
+			tag, err := host.Exec(t.Context(), statement)
+			return tag.RowsAffected(), err
+		},
+		Ask: func(query string) (text string, err error) {
+			return text, host.QueryRow(t.Context(), query).Scan(&text)
+		},
+	}, "club")
+}
+
 // TestUpdatedAt checks that the trigger works.
 func TestUpdatedAt(t *testing.T) {
 	t.Parallel()

@@ -53,6 +53,7 @@ var additive = map[int]map[Dialect]bool{
 	17: {Postgres: true, SQLite: true},
 	18: {Postgres: true, SQLite: true},
 	19: {Postgres: true, SQLite: true},
+	20: {Postgres: true, SQLite: true},
 }
 
 // Marked reports whether the table of additive migrations has an entry for a version.

@@ -1,11 +1,13 @@
 package sqlite_test
 
 import (
+	"encoding/hex"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
+	"wamble"
 	"wamble/internal/store/storetest"
 )
 
@@ -89,6 +91,45 @@ func TestMandate(t *testing.T) {
 		}
 	}
 	storetest.CheckMandate(t, has, sqliteType, differs)
+}
+
+// TestTypedMandate types the document's tables and its example. The UPDATE names the hash of the token, because SQLite
+// has no SHA-256.
+func TestTypedMandate(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "w.db")
+	if err := at(t, path).Migrate(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	c := raw(t, path)
+	exec(t, c, `INSERT INTO journal_cursors (journal_id, profile, message) VALUES (zeroblob(16), 'club', 1)`)
+	bytes := func(text string) string { return `x'` + text + `'` }
+	storetest.TypeMandate(t, storetest.Console{
+		Bytes: bytes,
+		TokenIs: func(text string) string {
+			var token wamble.Token
+			if _, err := hex.Decode(token[:], []byte(text)); err != nil {
+				t.Fatal(err)
+			}
+			hash := token.Hash()
+			return `token = ` + bytes(hex.EncodeToString(hash[:]))
+		},
+		Execute: func(statement string) (int64, error) {
+			done, err := c.ExecContext(t.Context(), statement)
+			if err != nil {
+				return 0, err
+			}
+			return done.RowsAffected()
+		},
+		Ask: func(query string) (text string, err error) {
+			return text, c.QueryRowContext(t.Context(), query).Scan(&text)
+		},
+	}, "club")
+	next := 0
+	if err := c.QueryRowContext(t.Context(),
+		`SELECT min(next) FROM sequences WHERE name IN ('players', 'sessions', 'boards')`).Scan(&next); err != nil || next < 2 {
+		t.Errorf("the server's next number is %d, %v: it is taken", next, err)
+	}
 }
 
 // sqliteType returns the type in which SQLite keeps one of the mandate.

@@ -160,3 +160,60 @@ func CheckMandate(t testing.TB, has []string, typeOf func(string) string, differ
 		t.Logf("the schema:\n%s", strings.Join(slices.Sorted(slices.Values(has)), "\n"))
 	}
 }
+
+// Console is a database as its host's own client shows it.
+type Console struct {
+	// Bytes writes a hexadecimal text as a value of the database.
+	Bytes func(hex string) string
+	// Execute runs a statement and returns how many rows it has changed; Ask returns the text of one value.
+	Execute func(statement string) (rows int64, err error)
+	Ask     func(query string) (string, error)
+	// TokenIs is the condition that finds the session of a token in hexadecimal.
+	TokenIs func(hex string) string
+}
+
+// The keys and the token of TypeMandate.
+const (
+	keyOne   = "3b6a27bcceb6a42d62a3a8d02a6f0d73653215771de243a63ac048a18b59da29"
+	keyTwo   = "8139770ea87d175f56a35466c34c7ecccb8d8a91b4ee37a25df60f5b8fc9b394"
+	tokenOne = "000102030405060708090a0b0c0d0e0f"
+	hashOne  = "be45cb2605bf36bebde684841a28f0fd"
+)
+
+// TypeMandate inserts a row into each table of the mandate with its columns alone, as a host types them, and promotes a
+// session by its token. The database is empty but for one profile that has written to it.
+func TypeMandate(t testing.TB, c Console, profile string) {
+	t.Helper()
+	for _, statement := range []string{
+		`INSERT INTO players (public_key, rating) VALUES (` + c.Bytes(keyOne) + `, 1200)`,
+		`INSERT INTO players (public_key, rating) VALUES (` + c.Bytes(keyTwo) + `, 1300.5)`,
+		`INSERT INTO sessions (token, player_id) SELECT ` + c.Bytes(hashOne) + `, max(id) FROM players`,
+		`INSERT INTO sessions (token) VALUES (` + c.Bytes(strings.Repeat("07", 16)) + `)`,
+		`INSERT INTO boards (fen, status) VALUES ('rnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b KQkq - 0 1', 'ACTIVE')`,
+		`INSERT INTO moves (board_id, session_id, move_uci, move_number) SELECT b.id, min(s.id), 'e2e4', 1 FROM boards b, sessions s GROUP BY b.id`,
+		`INSERT INTO reservations (board_id, session_id, expires_at) SELECT b.id, min(s.id), b.created_at FROM boards b, sessions s GROUP BY b.id`,
+		`INSERT INTO game_results (board_id, winning_side) SELECT id, 'w' FROM boards`,
+		`INSERT INTO payouts (board_id, session_id, points_awarded) SELECT b.id, min(s.id), 6.5 FROM boards b, sessions s GROUP BY b.id`,
+		`INSERT INTO predictions (board_id, session_id, predicted_move_uci) SELECT b.id, min(s.id), 'e7e5' FROM boards b, sessions s GROUP BY b.id`,
+		`UPDATE sessions SET trust_level = 10 WHERE ` + c.TokenIs(tokenOne),
+	} {
+		if rows, err := c.Execute(statement); err != nil || rows > 1 {
+			t.Errorf("%s: %d rows, %v", statement, rows, err)
+		}
+	}
+	for query, want := range map[string]string{
+		`SELECT min(handle) || ' ' || max(handle) FROM players`:                                   "h_3b6a27bcceb6 h_8139770ea87d",
+		`SELECT CAST(count(*) AS TEXT) FROM former_names`:                                         "0",
+		`SELECT profile FROM boards`:                                                              profile,
+		`SELECT move_uci || move_number FROM moves WHERE session_id IN (SELECT id FROM sessions)`: "e2e41",
+		`SELECT CAST(count(*) AS TEXT) FROM reservations WHERE NOT reserved_for_white`:            "1",
+		`SELECT winning_side FROM game_results`:                                                   "w",
+		`SELECT CAST(CAST(points_awarded * 10 AS INTEGER) AS TEXT) FROM payouts`:                  "65",
+		`SELECT status FROM predictions`:                                                          "PENDING",
+		`SELECT CAST(max(trust_level) AS TEXT) FROM sessions`:                                     "10",
+	} {
+		if got, err := c.Ask(query); err != nil || got != want {
+			t.Errorf("%s: got %q, %v, want %q", query, got, err, want)
+		}
+	}
+}
