@@ -17,6 +17,7 @@ var intentSwitches = []struct {
 }{
 	{"internal/profile/resume_replay.go", "replay", map[string]string{
 		"RecordGameResult":    "results are in the store alone",
+		"RecordPayout":        "totals are in the store alone",
 		"RecordLastMoveShown": "what a player was shown is in the store alone",
 	}},
 }
