@@ -51,7 +51,6 @@ type Arguments struct {
 	found   Found                      // the player of named in the current profile
 	lifted  int                        // number of bans lifted, or announcements withdrawn, of all profiles
 	by      string                     // who gave the command
-	at      time.Time                  // when it was given
 	boards  profile.BoardQuery         // parsed from Query
 	search  search                     // parsed from Query, for the command players
 }

@@ -172,7 +172,7 @@ notice it within a second. Databases hold hashes of tokens; in PostgreSQL:
 		Log:         "the trust in a player is set",
 		FindsPlayer: true,
 		Input: func(a *Arguments, _ *Restrictions) profile.Input {
-			return &profile.Trust{Session: a.found.Session, Key: a.found.Key, Level: a.Level, At: a.at}
+			return &profile.Trust{Session: a.found.Session, Key: a.found.Key, Level: a.Level}
 		},
 		Count: func(e *Effect) uint64 { return e.After.Trusted - e.Before.Trusted },
 		Summary: func(_ *Arguments, n uint64) string {

@@ -178,7 +178,7 @@ func (h *Host) do(ctx context.Context, c *Command, call Call) (any, error) {
 	if err := json.Unmarshal(call.Args, &a); err != nil {
 		return nil, fmt.Errorf("not the arguments of a command: %w", err)
 	}
-	a.by, a.at = fromOf(ctx), time.Now()
+	a.by = fromOf(ctx)
 	if err := h.findNamed(ctx, c, &a); err != nil {
 		return nil, err
 	}

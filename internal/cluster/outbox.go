@@ -62,10 +62,9 @@ func (p *Peers) Broadcast(profile string, in profile.Input) {
 	p.enqueue(Message{Profile: profile}, in)
 }
 
-// Publish queues changes in a database for the other nodes, without the tokens of sessions: who
-// reads the notes could play in them.
+// Publish queues changes in a database for the other nodes.
 func (p *Peers) Publish(database string, events *profile.StoreEvents) {
-	p.enqueue(Message{Database: database}, events.WithoutTokens())
+	p.enqueue(Message{Database: database}, events)
 }
 
 // enqueue queues a message with an input. It is dropped if it is not urgent and the queue is full.
@@ -88,7 +87,7 @@ func (p *Peers) enqueue(l Message, in profile.Input) {
 // isUrgent reports whether an input is urgent: a command, or urgent events.
 func isUrgent(in profile.Input) bool {
 	events, ok := in.(*profile.StoreEvents)
-	return !ok || slices.ContainsFunc(events.Changes, func(c profile.StoreEvent) bool { return c.What.Urgent() })
+	return !ok || slices.ContainsFunc(events.Changes, func(c profile.StoreEvent) bool { return c.Urgent })
 }
 
 // wake sends to a channel of capacity 1 unless it is full.

@@ -6,42 +6,42 @@ import (
 	"wamble"
 )
 
-// Touched is the people whose stored facts an intent changes: who has them in memory and is not told
-// what changed must read them again.
+// Touched is the people whose facts an intent changes: who has them in memory and did not decide it must read
+// them again. Totals are no facts.
 type Touched struct {
 	Session wamble.SessionID    // 0 for none
-	Keys    [2]wamble.PublicKey // identities; zero for none
+	Keys    [2]wamble.PublicKey // identities, with all of their sessions; zero for none
 	All     bool                // all sessions
+	// Urgent says that rights are taken away or an identity changes: no player is answered before all others
+	// who share the store can find it.
+	Urgent bool
 }
 
 func touchesNobody(Intent) Touched { return Touched{} }
 
-// session is a Touched of one session, and of an identity if key is not zero.
-func session(id wamble.SessionID, key wamble.PublicKey) Touched {
-	return Touched{Session: id, Keys: [2]wamble.PublicKey{key}}
-}
-
-// A game that begins only adds to a count of the session, which its next reading corrects.
-func (in *RecordPayout) touched() Touched  { return Touched{Session: in.Session} }
-func (in *RecordRating) touched() Touched  { return session(in.Session, in.Key) }
+func (in *LinkSession) touched() Touched   { return Touched{Session: in.Session} }
 func (in *RenewToken) touched() Touched    { return Touched{Session: in.Session} }
-func (in *LinkSession) touched() Touched   { return session(in.Session, in.Key) }
-func (in *UnlinkSession) touched() Touched { return Touched{Session: in.Session} }
 func (in *MarkBot) touched() Touched       { return Touched{Session: in.Session} }
-func (in *SetTrust) touched() Touched      { return session(in.Session, in.Key) }
-func (in *SetName) touched() Touched       { return session(0, in.Key) }
-func (in *ErasePlayer) touched() Touched   { return session(0, in.Key) }
+func (in *UnlinkSession) touched() Touched { return Touched{Session: in.Session, Urgent: true} }
+func (in *SetTrust) touched() Touched {
+	return Touched{Session: in.Session, Keys: [2]wamble.PublicKey{in.Key}}
+}
+func (in *SetName) touched() Touched {
+	return Touched{Keys: [2]wamble.PublicKey{in.Key}, Urgent: true}
+}
+func (in *ErasePlayer) touched() Touched {
+	return Touched{Keys: [2]wamble.PublicKey{in.Key}, Urgent: true}
+}
 func (in *MergePlayers) touched() Touched {
-	return Touched{Keys: [2]wamble.PublicKey{in.From, in.Into}}
+	return Touched{Keys: [2]wamble.PublicKey{in.From, in.Into}, Urgent: true}
 }
-func (in *RevokeSessions) touched() Touched { return session(in.Session, in.Key) }
-func (*PurgeSessions) touched() Touched     { return Touched{All: true} }
-func (in *ResolvePrediction) touched() Touched {
-	if in.Points == 0 {
-		return Touched{}
+func (in *RevokeSessions) touched() Touched {
+	if in.Others {
+		return Touched{Keys: [2]wamble.PublicKey{in.Key}, Urgent: true}
 	}
-	return Touched{Session: in.Session}
+	return Touched{Session: in.Session, Urgent: true}
 }
+func (*PurgeSessions) touched() Touched { return Touched{All: true} }
 
 func anyTime(Intent) time.Time { return time.Time{} }
 

@@ -79,8 +79,8 @@ func (ls *loads) answer(ctx context.Context, load profile.Load) *profile.Loaded 
 }
 
 // answerAt is answer within one snapshot of the store, with the cursors of that snapshot.
-func (ls *loads) answerAt(ctx context.Context, load profile.Load) *profile.Loaded {
-	return ls.answerBy(ctx, load, func(ctx context.Context, load profile.Load, in *profile.Loaded) error {
+func (ls *loads) answerAt(ctx context.Context, load profile.Load) (in *profile.Loaded, at profile.Cursors) {
+	in = ls.answerBy(ctx, load, func(ctx context.Context, load profile.Load, in *profile.Loaded) error {
 		if load.First.Handle != "" {
 			if _, err := ls.player(ctx, ls.rt.o.Database.Store, load); err != nil {
 				return err
@@ -89,12 +89,13 @@ func (ls *loads) answerAt(ctx context.Context, load profile.Load) *profile.Loade
 		}
 		all, err := ls.rt.o.Database.Snapshot(ctx, func(q store.Queries) error { return ls.query(ctx, q, load, in) })
 		for _, c := range all {
-			in.Cursors = append(in.Cursors, profile.Stamp{
+			at = append(at, profile.Stamp{
 				Journal: profile.JournalHash(c.Journal, c.Profile), Message: c.Message,
 			})
 		}
 		return err
 	})
+	return in, at
 }
 
 func (ls *loads) answerBy(ctx context.Context, load profile.Load,
@@ -126,7 +127,13 @@ func (ls *loads) answerBy(ctx context.Context, load profile.Load,
 func (ls *loads) query(ctx context.Context, store store.Queries, load profile.Load, in *profile.Loaded) error {
 	switch load.Subject {
 	case profile.SessionOf:
-		s, err := store.Session(ctx, load.Token)
+		var s wamble.Session
+		var err error
+		if isRefresh(load) {
+			s, err = store.SessionByID(ctx, load.Session)
+		} else {
+			s, err = store.Session(ctx, load.Token)
+		}
 		return ls.session(ctx, store, s, err, load, in)
 	case profile.GameOf:
 		b, err := store.Board(ctx, load.Board)

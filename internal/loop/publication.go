@@ -8,7 +8,7 @@ import (
 	"wamble/internal/profile"
 )
 
-// publication is durable changes of which some are urgent (profile.EventKind.Urgent), on their way to other
+// publication is durable changes of which some are urgent (intent.Touched), on their way to other
 // processes: no answer leaves before those can find them. The loop goes on meanwhile, and what becomes
 // durable later waits behind the publication.
 type publication struct {
@@ -47,7 +47,7 @@ func (l *loop) advanceDurable() bool {
 func (l *loop) isUrgent(durableIndex uint64) bool {
 	return slices.ContainsFunc(l.unpublished, func(u unpublished) bool {
 		return u.durableIndex <= durableIndex &&
-			slices.ContainsFunc(u.changes, func(c profile.StoreEvent) bool { return c.What.Urgent() })
+			slices.ContainsFunc(u.changes, func(c profile.StoreEvent) bool { return c.Urgent })
 	}) && l.rt.o.Database.Registry.HasPeers()
 }
 

@@ -43,9 +43,9 @@ func TestPublication(t *testing.T) {
 		rt.o.Database.Registry.JoinPeers(others)
 		l := &loop{rt: rt, instance: &instance{mailbox: newMailbox(func() {})}}
 		l.unpublished = []unpublished{
-			{durableIndex: 1, changes: []profile.StoreEvent{{What: profile.LoggedIn}}, message: new(atomic.Uint64)},
-			{durableIndex: 2, changes: []profile.StoreEvent{{What: profile.Revoked}}, message: new(atomic.Uint64)},
-			{durableIndex: 4, changes: []profile.StoreEvent{{What: profile.LoggedOut}}, message: new(atomic.Uint64)},
+			{durableIndex: 1, changes: []profile.StoreEvent{{What: profile.Stale}}, message: new(atomic.Uint64)},
+			{durableIndex: 2, changes: []profile.StoreEvent{{What: profile.Stale, Urgent: true}}, message: new(atomic.Uint64)},
+			{durableIndex: 4, changes: []profile.StoreEvent{{What: profile.Stale, Urgent: true}}, message: new(atomic.Uint64)},
 		}
 		reaches := func(want uint64) {
 			t.Helper()

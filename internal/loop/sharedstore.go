@@ -141,7 +141,7 @@ func (ls *loads) shared(ctx context.Context, j job) bool {
 	default:
 		return false
 	}
-	if !ls.rt.sharesStore() {
+	if !ls.rt.sharesStore() && !isRefresh(j.load) {
 		return false
 	}
 	ls.rt.guard("a load", func() {
@@ -155,6 +155,9 @@ func (ls *loads) shared(ctx context.Context, j job) bool {
 	})
 	return true
 }
+
+// isRefresh reports whether a load is about a stale session.
+func isRefresh(l profile.Load) bool { return l.Subject == profile.SessionOf && l.Session != 0 }
 
 // readReserved answers a load about an identity or a name while no other profile can create or take it. The
 // reservation ends when the outcome of the answer is durable.
@@ -176,11 +179,12 @@ func (ls *loads) readReserved(ctx context.Context, j job) {
 // readShared answers a load once the store has what other profiles know about it.
 func (ls *loads) readShared(ctx context.Context, j job) {
 	var in *profile.Loaded
+	var cursors profile.Cursors
 	ask := func() (found registry.Found) {
 		select {
 		case ls.slots <- struct{}{}:
 			if ls.rt.o.Database.Registry.HasPeers() && j.load.Subject != profile.NameOf {
-				in = ls.answerAt(ctx, j.load)
+				in, cursors = ls.answerAt(ctx, j.load)
 			} else {
 				in = ls.answer(ctx, j.load)
 			}
@@ -193,12 +197,12 @@ func (ls *loads) readShared(ctx context.Context, j job) {
 		} else if p := in.Answer; p != nil && p.Player != nil {
 			found.Key = p.Player.Key
 		}
-		found.Cursors = in.Cursors
+		found.Cursors = cursors
 		return found
 	}
-	deliver := func(down bool, missed []profile.StoreEvent) {
-		in.Missed = missed
-		if down && (in.Outcome == profile.NotFound || j.load.Subject == profile.NameOf && in.Session == nil) {
+	deliver := func(down bool) {
+		if down && (in.Outcome == profile.NotFound || isRefresh(j.load) ||
+			j.load.Subject == profile.NameOf && in.Session == nil) {
 			in.Outcome = profile.Away // a profile that does not run may have it in its journal
 		}
 		j.instance.mailbox.put(in)
@@ -210,7 +214,15 @@ func (ls *loads) readShared(ctx context.Context, j job) {
 	case profile.NameOf:
 		of = registry.Subject{All: true}
 	}
-	if ls.rt.o.Database.Registry.Read(ctx, ls.rt, of, ask, deliver) != nil {
+	// Of the profile's own decisions memory may have lost what is stale.
+	err := error(nil)
+	if isRefresh(j.load) {
+		of = registry.Subject{All: true}
+		_, err = ls.rt.AwaitApplied(ctx, of)
+	} else if j.load.Subject == profile.PlayerOf {
+		_, err = ls.rt.AwaitApplied(ctx, of)
+	}
+	if err != nil || ls.rt.o.Database.Registry.Read(ctx, ls.rt, of, ask, deliver) != nil {
 		j.instance.mailbox.put(&profile.Loaded{Load: j.load.ID, Outcome: profile.Away})
 	}
 }

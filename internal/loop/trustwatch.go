@@ -32,9 +32,7 @@ func (w *trustwatch) poll(ctx context.Context, rt *Runtime) {
 	events, seen := &profile.StoreEvents{}, map[wamble.TrustLevel]bool{}
 	for _, row := range changed {
 		if seen[row] = true; !w.last[row] {
-			events.Changes = append(events.Changes, profile.StoreEvent{
-				What: profile.Trusted, Session: row.Session, Level: row.Level, Stored: true,
-			})
+			events.Changes = append(events.Changes, profile.StoreEvent{What: profile.Stale, Session: row.Session})
 		}
 	}
 	w.position, w.last = position, seen

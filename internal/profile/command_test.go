@@ -271,7 +271,7 @@ func TestEraseSparesWhoIsNew(t *testing.T) {
 	old := r.p.sessions.Identity(key).ID()
 	order := &Erase{Key: key, Player: old, Sessions: []wamble.SessionID{r.p.sessions.Find(token).ID()}}
 	r.step(order)
-	if got := r.out.StoreEvents; len(got) != 1 || got[0].Player != old {
+	if got := r.out.StoreEvents; len(got) != 1 || got[0].Key != key || !got[0].Urgent {
 		t.Errorf("the others are told %+v, want player %d", got, old)
 	}
 	r.settle()
@@ -293,7 +293,9 @@ func TestEraseSparesWhoIsNew(t *testing.T) {
 	r.sync()
 	r.step(&Applied{Seq: r.seq})
 	state := walked(r)
-	r.step(&StoreEvents{Changes: []StoreEvent{{What: Erased, Key: key, Player: old}}})
+	r.apply()
+	r.step(&StoreEvents{Changes: []StoreEvent{{What: Stale, Key: key}}})
+	r.answerLoads()
 	stays("news of another machine", r.p)
 	r.step(order)
 	r.settle()
@@ -305,7 +307,12 @@ func TestEraseSparesWhoIsNew(t *testing.T) {
 		t.Errorf("got %+v, want player %d erased in the store", got[len(got)-1], old)
 	}
 
-	r.step(&StoreEvents{Changes: []StoreEvent{{What: Erased, Key: key, Player: id}}})
+	r.apply()
+	if err := r.store.apply(&intent.ErasePlayer{Key: key, Player: id}); err != nil {
+		t.Fatal(err)
+	}
+	r.step(&StoreEvents{Changes: []StoreEvent{{What: Stale, Key: key}}})
+	r.answerLoads()
 	if r.p.sessions.Find(token) != nil {
 		t.Error("the player is not erased when it is ordered")
 	}

@@ -45,7 +45,6 @@ func (in *Erase) apply(p *Profile, out *Output) {
 	p.sessions.Erase(p.clock.now, in.Key, player, &p.frame)
 	p.forgetMerged(in.Key)
 	p.seal(out)
-	out.StoreEvents = append(out.StoreEvents, StoreEvent{What: Erased, Key: in.Key, Player: in.Player})
 	p.sessions.Erased(in.Key, p.watermarks.newest)
 }
 

@@ -28,6 +28,7 @@ type load struct {
 	Load
 	requester requester
 	waiting   []waitingRequest
+	newest    uint64 // durable index at the time of the query
 }
 
 // waitingRequest is a copy of a request that waits.
@@ -101,7 +102,7 @@ func (ls *loads) inOrder() []*load {
 }
 
 func (ls *loads) add(l *load) {
-	if ls.byID[l.ID] = l; !l.Subject.reads() {
+	if ls.byID[l.ID] = l; !l.Subject.reads() && !l.Token.IsZero() {
 		ls.byToken[l.Token] = l
 	}
 	ls.byHost[l.requester.host]++
@@ -135,14 +136,18 @@ func (p *Profile) ask(r *request, what Load, out *Output) verdict {
 	case !p.loads.hasRoomFor(from):
 		return p.deny(r, errBusy)
 	}
+	r.asked.add(what.Subject)
+	return p.queue(p.startLoad(what, from, out), r)
+}
+
+func (p *Profile) startLoad(what Load, from requester, out *Output) *load {
 	p.loads.last++
 	what.ID = p.loads.last
-	r.asked.add(what.Subject)
-	l := &load{Load: what, requester: from}
+	l := &load{Load: what, requester: from, newest: p.watermarks.newest}
 	p.loads.add(l)
 	out.Loads = append(out.Loads, what)
 	p.stats.Loads++
-	return p.queue(l, r)
+	return l
 }
 
 // queue copies a request behind a load, or denies it if the load has maxWaiting requests.
@@ -166,8 +171,13 @@ func (*StoreAway) apply(p *Profile, _ *Output) { p.storeAway = true }
 // StoreBack says that the store can be asked again.
 type StoreBack struct{}
 
-func (*StoreBack) apply(p *Profile, _ *Output) {
+func (*StoreBack) apply(p *Profile, out *Output) {
 	p.storeAway = false
+	for s := range p.sessions.All() {
+		if s.Stale() {
+			p.refresh(s, out)
+		}
+	}
 	p.unknownTokens.forgetFailures()
 	p.answerCache = newAnswerCache()
 }
@@ -195,10 +205,6 @@ type Loaded struct {
 	Session *wamble.Session
 	Board   *wamble.Board
 	Answer  *Answer
-	// Cursors is how far the store was, if other machines write to it, too. Missed is changes that they
-	// sent before and the store did not have.
-	Cursors Cursors      `json:",omitempty"`
-	Missed  []StoreEvent `json:",omitempty"`
 }
 
 // apply decides the requests that waited for the answer, in order.
@@ -222,6 +228,10 @@ func (in *Loaded) apply(p *Profile, out *Output) {
 	case in.Outcome == Broken:
 		denied = brokenOf(l.Subject)
 	case l.Subject != SessionOf:
+	case l.Session != 0:
+		if s := p.sessions.ByID(l.Session); s != nil && s.Stale() {
+			p.refreshed(s, l, in, out)
+		}
 	case in.Outcome == Found && in.Session != nil:
 		err := p.admit(l, in, out)
 		if nobody = errors.Is(err, session.ErrEnded); err != nil && !nobody {
@@ -230,7 +240,7 @@ func (in *Loaded) apply(p *Profile, out *Output) {
 	default:
 		nobody = true
 	}
-	if l.Subject == SessionOf && (nobody || in.Outcome > NotFound) && !(in.Outcome == NotFound && p.offeredTo(l)) {
+	if l.Subject == SessionOf && l.Session == 0 && (nobody || in.Outcome > NotFound) && !(in.Outcome == NotFound && p.offeredTo(l)) {
 		p.unknownTokens.add(p.clock.since, l.Token, max(in.Outcome, NotFound), l.requester)
 	}
 	if l.Subject == SessionOf || l.Subject == TermsOf {
@@ -275,6 +285,9 @@ func (p *Profile) admit(l *load, in *Loaded, out *Output) error {
 	if len(l.waiting) > 0 {
 		from, _ = p.link.Peer(l.waiting[0].id)
 	}
+	if s := p.sessions.ByID(in.Session.ID); s != nil && s.Hash() != in.Session.Token {
+		p.refreshed(s, l, in, out) // it was renewed elsewhere
+	}
 	s, err := p.sessions.Admit(p.clock.now, l.Token, p.clock.fromStore(*in.Session), in.Answer.player(),
 		p.scratch.holds)
 	if errors.Is(err, session.ErrFull) && p.makeRoom(from, out) {
@@ -282,10 +295,6 @@ func (p *Profile) admit(l *load, in *Loaded, out *Output) error {
 			p.scratch.holds)
 	}
 	if err == nil {
-		in.applyMissed(p, out)
-		if p.sessions.ByID(s.ID()) != s {
-			return session.ErrEnded
-		}
 		p.setHost(s, from)
 		p.boards.Identify(s.ID(), s.Identity() != nil) // a restored board knows its holder only by number
 	}

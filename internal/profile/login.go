@@ -33,6 +33,9 @@ func (p *Profile) login(r *request, out *Output) verdict {
 	if in != nil {
 		if stored = in.Answer.player(); stored != nil {
 			own = stored.Key // the store may have merged the identity into another
+		} else if own != key {
+			p.forgetMerged(own) // it was erased elsewhere
+			own = key
 		}
 		if p.policy.Bans.OfKey(p.clock.wall(), own) != nil {
 			return p.failLogin(r)
@@ -41,16 +44,13 @@ func (p *Profile) login(r *request, out *Output) verdict {
 		return v
 	}
 	p.sessions.Wrote(s, p.nextDurableIndex(out))
-	before := s.Token()
 	if err := p.sessions.Link(p.clock.now, s, own, stored, &p.frame); err != nil {
 		return p.deny(r, &wamble.Denied{Code: wamble.Internal, Reason: "no number is left for a new player"})
 	}
-	in.applyMissed(p, out)
 	p.boards.Identify(s.ID(), true)
 	if err := p.secureToken(r, s); err != nil {
 		return p.deny(r, deniedOf(err))
 	}
-	p.publishLogin(s, before, out)
 	return p.loggedIn(r, s, out)
 }
 
@@ -80,7 +80,7 @@ func (p *Profile) prove(r *request, key wamble.PublicKey, signature [64]byte, ou
 		return p.failLogin(r), false
 	}
 	own := p.playerOf(key)
-	here := p.sessions.Identity(own) != nil || p.sessions.Erasing(own)
+	here := p.sessions.Fresh(own) != nil || p.sessions.Erasing(own)
 	what := Load{Subject: PlayerOf, Token: r.h.Token, Key: own}
 	if d := p.answerCache.failed(p.clock.since, &what); d != nil && !here {
 		return p.deny(r, d), false
@@ -165,9 +165,6 @@ func (p *Profile) logout(r *request, out *Output) verdict {
 	p.sessions.Wrote(s, p.nextDurableIndex(out))
 	p.boards.Release(p.clock.now, s.ID(), &p.frame)
 	p.audience.spectators.Leave(s.ID())
-	out.StoreEvents = append(out.StoreEvents, StoreEvent{
-		What: LoggedOut, Session: s.ID(), Token: s.Token(), Key: whoOf(s).Key,
-	})
 	p.sessions.Logout(p.clock.now, s, &p.frame)
 	r.session = nil
 	p.seal(out)

@@ -146,7 +146,11 @@ func (m *memory) player(key wamble.PublicKey) *wamble.Player {
 func (m *memory) answerIdentity(l Load, in *Loaded) {
 	switch l.Subject {
 	case SessionOf:
-		if s := m.byToken(l.Token); s != nil {
+		s := m.sessions[l.Session]
+		if l.Session == 0 {
+			s = m.byToken(l.Token)
+		}
+		if s != nil {
 			in.Session, in.Outcome = m.session(s.ID), Found
 			in.Answer = m.about(s, l)
 		}

@@ -6,28 +6,25 @@ import (
 )
 
 // Merge makes one player of two, by the host's command: sessions, points and key of From become Into's. The
-// rows are those of the store, or of another profile.
+// rows are those of the store.
 type Merge struct{ From, Into wamble.Player }
 
 func (in *Merge) apply(p *Profile, out *Output) {
 	if in.From.Key == in.Into.Key || in.From.Key.IsZero() || in.Into.Key.IsZero() || p.stage == failed {
 		return
 	}
-	p.merge(in, out)
-	out.StoreEvents = append(out.StoreEvents, StoreEvent{What: Merged, Key: in.Into.Key, Merge: in})
+	p.sessions.Merge(&in.From, &in.Into)
+	p.mergeKeys(in.From.Key, in.Into.Key, out)
+	p.sessions.Merged(in.Into.Key, p.watermarks.newest)
 	p.stats.Host.Merged++
 }
 
-// merge merges two players, in memory unless that was done already, and in the store. Every profile of the
-// store writes its own message, so that it follows whatever that profile has written of From before.
-func (p *Profile) merge(in *Merge, out *Output) {
-	if p.playerOf(in.From.Key) != in.Into.Key {
-		p.sessions.Merge(&in.From, &in.Into)
-		p.rememberMerged(in.From.Key, in.Into.Key)
-	}
-	p.frame.Add(&intent.MergePlayers{From: in.From.Key, Into: in.Into.Key, At: p.clock.now})
+// mergeKeys records that one player has another's key from now on, in memory and in the store. Every profile of the
+// store writes its own message, so that it follows whatever that profile has written of the player before.
+func (p *Profile) mergeKeys(from, into wamble.PublicKey, out *Output) {
+	p.rememberMerged(from, into)
+	p.frame.Add(&intent.MergePlayers{From: from, Into: into, At: p.clock.now})
 	p.seal(out)
-	p.sessions.Merged(in.Into.Key, p.watermarks.newest)
 }
 
 // mergedKeys maps the key of a player to that of the player they were merged into, for merges since the

@@ -21,11 +21,14 @@ func TestMergePlayers(t *testing.T) {
 	r.store.players[two] = &stays
 	in := &Merge{From: wamble.Player{Key: one, Stats: wamble.Stats{Games: 3, Rating: 1240}}, Into: stays}
 	r.step(in)
-	if got := r.out.StoreEvents; len(got) != 1 || got[0].What != Merged || got[0].Key != two ||
-		got[0].Merge.From.Key != one {
+	if got := r.out.StoreEvents; len(got) != 1 || got[0].What != Stale || got[0].Key != two ||
+		got[0].Merged != one || !got[0].Urgent {
 		t.Errorf("news: %+v", got)
 	}
-	r.step(&StoreEvents{Changes: []StoreEvent{{What: Merged, Key: two, Merge: in}}})
+	r.step(&StoreEvents{Changes: []StoreEvent{{What: Stale, Key: two, Merged: one}}})
+	if len(r.out.StoreEvents) != 0 {
+		t.Errorf("it is told again: %+v", r.out.StoreEvents)
+	}
 	s := r.p.sessions.Find(first)
 	if i := s.Identity(); i.Key() != two || i.Handle() != "Ann" || i.ID() != 77 {
 		t.Errorf("the player is %v, %q", i.Key(), i.Handle())

@@ -50,7 +50,7 @@ func (p *Profile) setName(r *request, out *Output) verdict {
 	case p.shard.Of > 1:
 		return p.deny(r, errAskedAlready)
 	}
-	p.rename(i.Key(), name, out)
+	p.rename(i.Key(), name)
 	p.sealFor(r.session, out)
 	t := p.targetHere(r.session)
 	if player != nil {
@@ -78,11 +78,10 @@ func (p *Profile) isNamed(name string, but wamble.PublicKey) bool {
 	return !key.IsZero() && key != but
 }
 
-// rename gives the identity of a key a name: here, in the store and in other profiles.
-func (p *Profile) rename(key wamble.PublicKey, name string, out *Output) {
+// rename gives the identity of a key a name, here and in the store.
+func (p *Profile) rename(key wamble.PublicKey, name string) {
 	p.sessions.Rename(key, name, p.clock.wall())
 	p.frame.Add(&intent.SetName{Key: key, Name: name, At: p.clock.now})
-	out.StoreEvents = append(out.StoreEvents, StoreEvent{What: Renamed, Key: key, Name: name})
 }
 
 // Rename gives an identity a name by the host's command, whether it is in memory or only in the store. No
@@ -96,7 +95,7 @@ func (in *Rename) apply(p *Profile, out *Output) {
 	if !wamble.IsName(in.Name) || p.isNamed(in.Name, in.Key) || p.stage == failed {
 		return
 	}
-	p.rename(in.Key, in.Name, out)
+	p.rename(in.Key, in.Name)
 	p.seal(out)
 	for _, s := range p.sessions.Of(in.Key) {
 		p.sessions.Wrote(s, p.watermarks.newest)

@@ -62,10 +62,9 @@ type network struct {
 
 // people is the sessions and identities in memory, and the players who wait for a board.
 type people struct {
-	sessions     *session.Table
-	waitlist     waitlist
-	pendingTrust map[wamble.SessionID]pendingTrust // commands about the trust in sessions that the store may not have
-	merged       mergedKeys
+	sessions *session.Table
+	waitlist waitlist
+	merged   mergedKeys
 }
 
 // pool is the boards in memory, those under way between shards, and how often moves were played in openings.
@@ -161,6 +160,7 @@ func (p *Profile) Step(now time.Time, inputs []Input, out *Output) {
 		p.runTimers(out)
 	}
 	p.seal(out)
+	p.takeStale(out)
 	p.showSpectators()
 	out.BoardViews = append(out.BoardViews, p.transfers.views...)
 	p.transfers.views = p.transfers.views[:0]

@@ -85,8 +85,11 @@ func (p *Profile) handle(r *request, row *route, out *Output) verdict {
 	if d := p.denyBeforeLookup(r); d != nil {
 		return p.deny(r, d)
 	}
-	if !p.findSession(r, row) {
+	switch found := p.findSession(r, row); {
+	case !found:
 		return p.lookUp(r, out)
+	case r.session != nil && r.session.Stale():
+		return p.ask(r, p.askFacts(r.session), out)
 	}
 	if r.accepts {
 		if v, ok := p.accept(r, out); !ok {

@@ -97,21 +97,7 @@ func (p *Profile) revoke(v revocation, stored *Answer, why string, out *Output) 
 	}
 	p.frame.Add(&intent.RevokeSessions{Session: v.session, Key: v.key, Others: v.others, At: p.clock.now})
 	p.seal(out)
-	out.StoreEvents = append(out.StoreEvents, StoreEvent{
-		What: Revoked, Session: v.session, Key: v.key, Others: v.others,
-	})
 	return n
-}
-
-// applyRemoteRevocation ends the sessions here that another profile of the store has ended.
-func (p *Profile) applyRemoteRevocation(c *StoreEvent, out *Output) {
-	v := revocation{key: c.Key, session: c.Session, others: c.Others}
-	for _, s := range v.sessions(p.sessions) {
-		if v.includes(s.ID()) {
-			p.endSession(s, "this session was ended from another one of yours", out)
-			p.sessions.Kick(p.clock.now, s)
-		}
-	}
 }
 
 // answerSessions answers with the player's own session, then the others, the last seen first.

@@ -5,119 +5,55 @@ import (
 	"time"
 
 	"wamble"
+	"wamble/internal/intent"
 	"wamble/internal/session"
 )
 
-// Profiles that share a store share its sessions and identities. A change to these is in Output.StoreEvents of the
-// profile that decides it. Once it is durable the other profiles get it as the input StoreEvents: they change
-// their memory, and only the first writes it to the store.
+// Profiles that share a store share its sessions and identities. A profile that changes facts about people says in
+// Output.StoreEvents whose facts are stale, without the facts: these are read from the store. Once the change is
+// durable, the other profiles get it as the input StoreEvents, and read again what they have of it in memory.
 
 // StoreEvents is changes that another profile of the same store has decided.
 type StoreEvents struct{ Changes []StoreEvent }
 
-// StoreEvent is one change. Key is the identity that it concerns, zero if there is none or it is unknown.
+// StoreEvent says that the facts of Session, and of Key and Merged with all of their sessions, are stale; or with
+// What == Won, what a game has paid.
 type StoreEvent struct {
 	What    EventKind
-	Session wamble.SessionID `json:",omitempty"`
-	Token   wamble.Token     `json:",omitzero"` // of the session, before the change
-	Key     wamble.PublicKey `json:",omitzero"`
-	Points  float64          `json:",omitempty"` // Won
-	Rating  float64          `json:",omitempty"` // Won: change of the rating
-	Level   int              `json:",omitempty"`
-	Others  bool             `json:",omitempty"`
-	Name    string           `json:",omitempty"`
-	Stored  bool             `json:",omitempty"` // Trusted: read from the store, which may be behind
-	At      time.Time        `json:",omitzero"`  // Trusted: time of the command
-	Link    *Linked          `json:",omitempty"`
-	Merge   *Merge           `json:",omitempty"`
-	// Board and Profile are the game of Won, if the profile has shards: the player may be in another
-	// one.
+	Session wamble.SessionID `json:",omitempty"` // 0 for none
+	Key     wamble.PublicKey `json:",omitzero"`  // zero for none
+	Merged  wamble.PublicKey `json:",omitzero"`  // a key that is Key's now
+	Urgent  bool             `json:",omitempty"` // as intent.Touched
+	// Points and Rating are what Session has won in a game, and by what the rating of Key has changed. The
+	// totals are the store's.
+	Points float64 `json:",omitempty"`
+	Rating float64 `json:",omitempty"`
+	// Board and Profile are the game, if the profile has shards: the player may be in another one.
 	Board   wamble.BoardID `json:",omitempty"`
 	Profile string         `json:",omitempty"`
 	// Moved is the wall time of the player's last move in the game, if another shard has ended it.
 	Moved time.Time `json:",omitzero"`
-	// Stamp is the message that brings the change to the store. A reader of the store sees by it whether
-	// the change is included already.
+	// Stamp is the message that brings the change to the store: the store must have it before it is read.
 	Stamp Stamp `json:",omitzero"`
-	// Player is the number of the identity that was Erased, 0 if unknown: a new identity may have the key
-	// by now.
-	Player wamble.PlayerID `json:",omitempty"`
-	// Hashed says that Token is the hash of a token, and that of Link, too: a change that is stored for
-	// other machines has no token.
-	Hashed bool `json:",omitempty"`
 }
 
-// WithoutTokens returns the changes with hashes in the place of tokens.
-func (in *StoreEvents) WithoutTokens() *StoreEvents {
-	list := slices.Clone(in.Changes)
-	for i := range list {
-		c := &list[i]
-		c.Token, c.Hashed = wamble.Token(c.tokenHash()), true
-		if c.Link != nil {
-			linked := *c.Link
-			linked.Token = wamble.Token(linked.Session.Token)
-			c.Link = &linked
-		}
-	}
-	return &StoreEvents{list}
-}
-
-// tokenHash returns the hash of Token; zero if that is zero.
-func (c *StoreEvent) tokenHash() wamble.TokenHash {
-	if c.Hashed || c.Token.IsZero() {
-		return wamble.TokenHash(c.Token)
-	}
-	return c.Token.Hash()
-}
-
-// Concerns reports whether the session had a token before the change or has it since. Hash is that of the
-// token.
-func (c *StoreEvent) Concerns(token wamble.Token, hash wamble.TokenHash) bool {
-	if c.Hashed {
-		token = wamble.Token(hash)
-	}
-	return !token.IsZero() && (c.Token == token || c.Link != nil && c.Link.Token == token)
-}
-
-// Linked is a session and its identity, both after a login.
-type Linked struct {
-	Session wamble.Session
-	Token   wamble.Token // of the session
-	Player  wamble.Player
-}
-
-// EventKind is the kind of a change.
+// EventKind is the kind of an event. Other numbers are those of releases that sent facts: they count as Stale.
 type EventKind uint8
 
 // The closed list of kinds.
 const (
-	// LoggedOut: Session of Key has ended. Its Token is refused.
-	LoggedOut EventKind = iota
-	// LoggedIn: the Session in Link belongs to its Player.
-	LoggedIn
-	// Won: Session has won Points, or has only Moved, in a game that has ended, which changes the rating of
-	// Key. The totals are the store's.
-	Won
-	// Trusted: Session, or all sessions of Key, have trust Level.
-	Trusted
-	// Erased: the identity Player of Key is deleted, and its sessions have ended.
-	Erased
-	// Revoked: Session of Key has ended, or with Others all other sessions of Key.
-	Revoked
-	// Renamed: the identity of Key has the handle Name.
-	Renamed
-	// Merged: Merge says which identity has Key from now on.
-	Merged
+	Won   EventKind = 2
+	Stale EventKind = 8
 )
 
-// Urgent reports whether a change takes rights away or changes an identity. A profile without the change
-// would let in a player who has lost the right, so no player is answered before all other profiles have it.
-func (w EventKind) Urgent() bool {
-	switch w {
-	case LoggedOut, Erased, Revoked, Renamed, Merged:
-		return true
+// staleBy returns the event for an intent, and whether it changes facts of people.
+func staleBy(in intent.Intent) (StoreEvent, bool) {
+	t := in.Kind().Row().Touches(in)
+	c := StoreEvent{What: Stale, Session: t.Session, Merged: t.Keys[0], Key: t.Keys[1], Urgent: t.Urgent}
+	if c.Key.IsZero() {
+		c.Key, c.Merged = c.Merged, c.Key
 	}
-	return false
+	return c, c.Session != 0 || !c.Key.IsZero()
 }
 
 func (in *StoreEvents) apply(p *Profile, out *Output) {
@@ -126,32 +62,17 @@ func (in *StoreEvents) apply(p *Profile, out *Output) {
 	}
 	for i := range in.Changes {
 		c := &in.Changes[i]
-		switch c.What {
-		case LoggedOut:
-			p.applyRemoteLogout(c, out)
-		case LoggedIn:
-			p.applyRemoteLogin(c)
-		case Won:
+		if c.What == Won {
 			p.applyWin(c, out)
-		case Trusted:
-			if !p.outdated(c) {
-				p.sessions.SetTrust(c.Session, c.Key, c.Level)
-			}
-		case Renamed:
-			p.sessions.Rename(c.Key, c.Name, p.clock.wall())
-		case Revoked:
-			p.applyRemoteRevocation(c, out)
-		case Merged:
-			p.merge(c.Merge, out)
-		case Erased:
-			if p.isAnother(c.Key, c.Player) {
-				continue
-			}
-			p.forgetMerged(c.Key)
-			for _, s := range p.sessions.Of(c.Key) {
-				p.endSession(s, "your data was deleted", out)
-			}
-			p.sessions.Forget(p.clock.now, c.Key)
+			continue
+		}
+		if !c.Merged.IsZero() {
+			told := len(p.frame.stale)
+			p.mergeKeys(c.Merged, c.Key, out)
+			p.frame.stale = p.frame.stale[:told] // who has decided it tells everybody
+		}
+		for _, s := range p.sessions.MarkStale(c.Session, [2]wamble.PublicKey{c.Key, c.Merged}) {
+			p.refresh(s, out)
 		}
 	}
 }
@@ -170,79 +91,65 @@ func (p *Profile) applyWin(c *StoreEvent, out *Output) {
 	}
 }
 
-// applyMissed applies what other machines sent before the answer, and the store did not have.
-func (in *Loaded) applyMissed(p *Profile, out *Output) {
-	if in == nil {
+// askFacts returns the load that refreshes a stale session.
+func (p *Profile) askFacts(s *session.Session) Load {
+	what := Load{Subject: SessionOf, Token: s.Token(), Session: s.ID()}
+	if own := &p.policy.Own; own.Terms.Text != "" {
+		what.Profile, what.Hash = own.Name, own.Terms.Hash
+	}
+	return what
+}
+
+// refresh asks the store for the facts of a stale session, unless it cannot be asked now, or a request of the
+// session waits for it: then the next use of the session asks.
+func (p *Profile) refresh(s *session.Session, out *Output) {
+	if p.storeAway || p.stage != running || len(p.loads.byID) >= p.loads.max || p.loads.byToken[s.Token()] != nil {
 		return
 	}
-	for i := range in.Missed {
-		if in.Missed[i].What != Won {
-			(&StoreEvents{Changes: in.Missed[i : i+1]}).apply(p, out)
+	p.startLoad(p.askFacts(s), requester{}, out)
+}
+
+// refreshed applies the store's answer about a stale session. The session stays stale if something was decided
+// about it since the question.
+func (p *Profile) refreshed(s *session.Session, l *load, in *Loaded, out *Output) {
+	row := in.Session
+	switch {
+	case s.Seq() > l.newest:
+		return
+	case row == nil, row.Token.IsZero() && row.Key.IsZero() && s.Identity() != nil:
+		p.end(s, "your data was deleted", out)
+	case row.Token.IsZero():
+		p.end(s, "this session was ended from another one of yours", out)
+	case row.Token != s.Hash() && row.Key.IsZero():
+		p.end(s, "you have logged out", out)
+	default:
+		token := s.Token()
+		p.sessions.Refresh(s, row, in.Answer.player())
+		p.boards.Identify(s.ID(), s.Identity() != nil)
+		if s.Token().IsZero() && !token.IsZero() { // until the client shows the new one, and asks again to watch
+			p.audience.spectators.Leave(s.ID())
+			p.link.Purge(token, wamble.Peer{})
 		}
 	}
 }
 
-func (p *Profile) applyRemoteLogout(c *StoreEvent, out *Output) {
-	token := p.tokenBefore(c)
-	if s := p.sessions.ByID(c.Session); s != nil {
-		p.endSession(s, "you have logged out", out)
-		p.sessions.LoggedOut(p.clock.now, s)
-	}
-	p.voidToken(c, token)
+// end ends a session that is over in the store.
+func (p *Profile) end(s *session.Session, why string, out *Output) {
+	p.endSession(s, why, out)
+	p.sessions.Kick(p.clock.now, s)
 }
 
-// tokenBefore returns the token that the session had before a change; zero if only its hash is known.
-func (p *Profile) tokenBefore(c *StoreEvent) wamble.Token {
-	if !c.Hashed {
-		return c.Token
+// takeStale adds the events of the intents of this step.
+func (p *Profile) takeStale(out *Output) {
+	for _, c := range p.frame.stale {
+		same := func(other StoreEvent) bool {
+			return other.What == Stale && other.Session == c.Session && other.Key == c.Key && other.Urgent == c.Urgent
+		}
+		if !slices.ContainsFunc(out.StoreEvents, same) {
+			out.StoreEvents = append(out.StoreEvents, c)
+		}
 	}
-	if s := p.sessions.ByID(c.Session); s != nil && s.Hash() == c.tokenHash() {
-		return s.Token()
-	}
-	return wamble.Token{}
-}
-
-// voidToken refuses the token that the session of a change had before, unless the session has it still.
-func (p *Profile) voidToken(c *StoreEvent, token wamble.Token) {
-	hash := c.tokenHash()
-	if s := p.sessions.ByID(c.Session); hash.IsZero() || s != nil && s.Hash() == hash {
-		return
-	}
-	p.sessions.RefuseHash(hash)
-	if !token.IsZero() {
-		p.link.Purge(token, wamble.Peer{})
-	}
-}
-
-func (p *Profile) applyRemoteLogin(c *StoreEvent) {
-	before, token := p.tokenBefore(c), c.Link.Token
-	if c.Hashed {
-		token = wamble.Token{}
-	}
-	s := p.sessions.Linked(&c.Link.Session, token, &c.Link.Player)
-	if s != nil {
-		p.boards.Identify(s.ID(), true)
-	}
-	switch {
-	case s == nil:
-	case s.Token().IsZero(): // until the client shows the new token, and asks again to watch
-		p.audience.spectators.Leave(s.ID())
-	default:
-		p.audience.spectators.Rename(s.ID(), s.Token())
-	}
-	if c.Token != c.Link.Token {
-		p.voidToken(c, before)
-	}
-}
-
-// publishLogin adds a login to the events. Before is the token that the session had.
-func (p *Profile) publishLogin(s *session.Session, before wamble.Token, out *Output) {
-	i := s.Identity()
-	out.StoreEvents = append(out.StoreEvents, StoreEvent{What: LoggedIn, Session: s.ID(), Token: before, Key: i.Key(),
-		Link: &Linked{
-			Session: wamble.Session{ID: s.ID(), Token: s.Hash(), Host: s.HostText()}, Token: s.Token(),
-			Player: wamble.Player{ID: i.ID(), Key: i.Key(), Handle: i.Handle(), Stats: wamble.Stats{Rating: i.Rating()}},
-		}})
+	p.frame.stale = p.frame.stale[:0]
 }
 
 // Pending returns the durable index that the store must have before another profile reads the store about a token or a

@@ -2,6 +2,7 @@ package profile
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -41,51 +42,40 @@ func TestEventsOfRating(t *testing.T) {
 	}
 }
 
-// TestEventsOfLogin: a login in another profile makes the session here one of the identity,
-// under its new token; a logout there ends it, frees its board and says so. Neither is stored
-// twice. From another machine come the hashes of the tokens.
-func TestEventsOfLogin(t *testing.T) {
-	for name, told := range map[string]func(*StoreEvents) *StoreEvents{
-		"here":                 func(in *StoreEvents) *StoreEvents { return in },
-		"from another machine": (*StoreEvents).WithoutTokens,
-	} {
-		t.Run(name, func(t *testing.T) { testEventsOfLogin(t, told) })
+// stale applies intents of another profile to the store, and then the event of the last one.
+func (r *rig) stale(all ...intent.Intent) {
+	r.t.Helper()
+	for _, in := range all {
+		if err := r.store.apply(in); err != nil {
+			r.t.Fatal(err)
+		}
 	}
+	c, ok := staleBy(all[len(all)-1])
+	if !ok {
+		r.t.Fatal("nobody is stale")
+	}
+	r.step(&StoreEvents{Changes: []StoreEvent{c}})
+	r.answerLoads()
 }
 
-func testEventsOfLogin(t *testing.T, told func(*StoreEvents) *StoreEvents) {
+// TestStaleAfterLogin: a login in another profile makes the session here one of the identity, under its new token;
+// a logout there ends it, frees its board and says so. Neither is stored twice.
+func TestStaleAfterLogin(t *testing.T) {
 	r := newRig(t, "")
 	token, _ := r.join(1)
 	s := r.p.sessions.Find(token)
 	id, key, next := s.ID(), wamble.PublicKey{7}, wamble.Token{8}
 	r.apply()
-	linked := &Linked{
-		Session: wamble.Session{ID: id, Token: hashOf(next)}, Token: next,
-		Player: wamble.Player{ID: 5, Key: key, Handle: "h_anna", Stats: wamble.Stats{Rating: 1300}},
-	}
-	r.step(told(&StoreEvents{Changes: []StoreEvent{{What: LoggedIn, Session: id, Token: token, Key: key,
-		Link: linked}}}))
-	if linked.Token != next {
-		t.Error("the event of this machine has lost its token")
-	}
-	if i := s.Identity(); i == nil || i.Handle() != "h_anna" || i.Rating() != 1300 ||
-		r.p.sessions.Find(next) != s {
+	link := &intent.LinkSession{Session: id, Key: key, Player: 5, Handle: "h_anna", Rating: 1300, At: r.now}
+	r.stale(link, &intent.RenewToken{Session: id, Token: hashOf(next), At: r.now})
+	if i := s.Identity(); i == nil || i.Handle() != "h_anna" || i.Rating() != 1300 || r.p.sessions.Find(next) != s {
 		t.Fatalf("after the login: identity %+v", i)
 	}
 	if r.p.sessions.Find(token) != nil || !r.p.sessions.Refused(token) {
 		t.Error("the old token is good")
 	}
 	r.took()
-	// A login that renews no token, of a session that is not here, voids none.
-	kept := wamble.Token{9}
-	r.step(told(&StoreEvents{Changes: []StoreEvent{{What: LoggedIn, Session: id + 1, Token: kept, Key: key,
-		Link: &Linked{
-			Session: wamble.Session{ID: id + 1, Token: hashOf(kept)}, Token: kept, Player: wamble.Player{ID: 5, Key: key},
-		}}}}))
-	if r.p.sessions.Refused(kept) {
-		t.Error("a token that was not renewed is refused")
-	}
-	r.step(told(&StoreEvents{Changes: []StoreEvent{{What: LoggedOut, Session: id, Token: next, Key: key}}}))
+	r.stale(&intent.UnlinkSession{Session: id, At: r.now}, &intent.RenewToken{Session: id, Token: hashOf(token), At: r.now})
 	r.settle()
 	if r.p.sessions.ByID(id) != nil || !r.p.sessions.Refused(next) || r.p.boards.Held(id) != nil {
 		t.Error("after the logout the session is here, its token is good, or it holds a board")
@@ -98,85 +88,88 @@ func testEventsOfLogin(t *testing.T, told func(*StoreEvents) *StoreEvents) {
 	}
 }
 
-// TestEventsOfErasure: an identity that was erased in another profile is removed here, and
-// its sessions have ended.
-func TestEventsOfErasure(t *testing.T) {
+// TestStaleFacts: trust, name and mark of another profile are here, too; a session that was ended or erased
+// there ends.
+func TestStaleFacts(t *testing.T) {
 	r := newRig(t, "")
 	token, _ := r.join(1)
-	key := wamble.PublicKey{7}
-	r.identified(token, key)
-	r.step(&StoreEvents{Changes: []StoreEvent{{What: Erased, Key: key}}})
-	if r.p.sessions.Find(token) != nil || r.p.sessions.Identity(key) != nil || !r.p.sessions.Refused(token) {
+	by := standardSigner(1)
+	key := by.key
+	r.login(peerAt(1), token, 2, by)
+	s := r.p.sessions.Find(token)
+	r.apply()
+	r.stale(&intent.SetTrust{Key: key, Level: 3})
+	r.stale(&intent.SetName{Key: key, Name: "Anna"})
+	r.stale(&intent.MarkBot{Session: s.ID()})
+	if s.Trust() != 3 || s.Identity().Handle() != "Anna" || !s.Bot() || s.Stale() {
+		t.Errorf("trust %d, name %q, bot %v", s.Trust(), s.Identity().Handle(), s.Bot())
+	}
+	r.stale(&intent.RevokeSessions{Session: s.ID(), Key: key})
+	if r.p.sessions.Find(token) != nil || !r.p.sessions.Refused(token) {
+		t.Error("the session has not ended")
+	}
+	token, _ = r.join(2)
+	r.login(peerAt(2), token, 2, by)
+	r.apply()
+	r.stale(&intent.ErasePlayer{Key: key})
+	if r.p.sessions.Find(token) != nil || r.p.sessions.Fresh(key) != nil || !r.p.sessions.Refused(token) {
 		t.Error("the identity or its session is still here")
 	}
 }
 
-// TestStoredTrustMayBeBehind: the trust in a player that the store has counts only when the
-// store has the host's last command.
-func TestStoredTrustMayBeBehind(t *testing.T) {
+// TestStaleWhileAway: while the store is away a stale session is refused, and never served with its old facts; then
+// it is read with its next request, also after a handoff.
+func TestStaleWhileAway(t *testing.T) {
+	r := newRig(t, "")
+	token, board := r.join(1)
+	s := r.p.sessions.Find(token)
+	r.apply()
+	r.step(&StoreAway{})
+	r.stale(&intent.SetTrust{Session: s.ID(), Level: 3})
+	if got := r.send(peerAt(1), movePacket(token, board, 5, "e2e4")); !strings.Contains(got, "database away") {
+		t.Errorf("got %s", got)
+	}
+	next := handOver(t, r)
+	next.step(&StoreBack{})
+	if got := next.asks(peerAt(1), movePacket(token, board, 6, "e2e4")); !strings.Contains(got, "BOARD_UPDATE") {
+		t.Errorf("got %s", got)
+	}
+	if s := next.p.sessions.Find(token); s.Trust() != 3 || s.Stale() {
+		t.Errorf("trust %d", s.Trust())
+	}
+}
+
+// TestStaleAndDecidedHere: an answer that is older than a decision here changes nothing.
+func TestStaleAndDecidedHere(t *testing.T) {
 	r := newRig(t, "")
 	token, _ := r.join(1)
 	s := r.p.sessions.Find(token)
-	stored := func(level int) {
-		r.step(&StoreEvents{Changes: []StoreEvent{{What: Trusted, Session: s.ID(), Level: level, Stored: true}}})
-	}
+	r.apply()
+	r.step(&StoreEvents{Changes: []StoreEvent{{What: Stale, Session: s.ID()}}})
 	r.step(&Trust{Session: s.ID(), Level: 10})
-	stored(0)
-	if s.Trust() != 10 {
-		t.Errorf("the store is behind: trust %d, want 10", s.Trust())
+	r.answerLoads()
+	if s.Trust() != 10 || !s.Stale() {
+		t.Errorf("trust %d, want 10, to be read again", s.Trust())
 	}
 	r.sync()
-	r.step(&Applied{Seq: 1 << 40})
-	stored(5)
-	if s.Trust() != 5 {
-		t.Errorf("changed in the database: trust %d, want 5", s.Trust())
+	r.apply()
+	r.asks(peerAt(1), statsPacket(token, 9))
+	if s.Trust() != 10 || s.Stale() {
+		t.Errorf("trust %d, want 10", s.Trust())
 	}
 }
 
-// TestOldTrustEvent: another profile's event of an earlier command does not undo a later one,
-// by session or by key.
-func TestOldTrustEvent(t *testing.T) {
+// TestStaleIsPublished: a login and a logout make the session stale elsewhere, with the durable index of their
+// frame; no token is told.
+func TestStaleIsPublished(t *testing.T) {
 	r := newRig(t, "")
 	token, _ := r.join(1)
-	key := wamble.PublicKey{7}
-	r.identified(token, key)
-	s := r.p.sessions.Find(token)
-	noon := time.Date(2026, 11, 16, 12, 0, 0, 0, time.UTC)
-	r.step(&Trust{Session: s.ID(), Level: 10, At: noon})
-	for _, c := range []struct {
-		news StoreEvent
-		want int
-	}{
-		{StoreEvent{Session: s.ID(), Level: 0, At: noon.Add(-time.Second)}, 10},
-		{StoreEvent{Key: key, Level: 1, At: noon.Add(-time.Second)}, 10},
-		{StoreEvent{Session: s.ID(), Level: 2, At: noon.Add(time.Second)}, 2},
-		{StoreEvent{Key: key, Level: 3, At: noon.Add(time.Second)}, 3},
-	} {
-		c.news.What = Trusted
-		r.step(&StoreEvents{Changes: []StoreEvent{c.news}})
-		if s.Trust() != c.want {
-			t.Errorf("%+v: trust %d, want %d", c.news, s.Trust(), c.want)
-		}
-	}
-}
-
-// TestLoginIsPublished: logins and logouts are sent to other profiles with the durable index
-// of their frame.
-func TestLoginIsPublished(t *testing.T) {
-	r := newRig(t, "")
-	token, _ := r.join(1)
+	id := r.p.sessions.Find(token).ID()
 	events := r.collect()
-	by := standardSigner(1)
-	r.login(peerAt(1), token, 2, by)
+	r.login(peerAt(1), token, 2, standardSigner(1))
 	r.send(peerAt(1), encode(wire.Header{Token: token, Seq: 9}, wire.Logout{}))
-	if len(events.Changes) != 2 || events.Changes[0].What != LoggedIn || events.Changes[1].What != LoggedOut {
-		t.Fatalf("got %+v", events.Changes)
-	}
-	if c := events.Changes[0]; c.Key != by.key || c.Link.Player.Key != by.key || c.Link.Session.Token != token.Hash() ||
-		c.Link.Token != token || c.Link.Session.Host == "" {
-		t.Errorf("the login: got %+v, %+v", c, c.Link)
-	}
-	if c := events.Changes[1]; c.Token != token || c.Key != by.key || c.Session == 0 {
-		t.Errorf("the logout: got %+v", c)
+	want := []StoreEvent{{What: Stale, Session: id}, {What: Stale, Session: id, Urgent: true}, {What: Stale, Session: id}}
+	if !slices.Equal(events.Changes, want) {
+		t.Errorf("got %+v, want %+v", events.Changes, want)
 	}
 }

@@ -113,6 +113,9 @@ type frame struct {
 	// parts counts the frames that were closed since the last seal because they
 	// were full.
 	parts int
+	// stale is the events of the intents since the step began, begun how many of them are not of this frame.
+	stale []StoreEvent
+	begun int
 }
 
 // maxFrame bounds the intents of one frame. Requests make fewer; Profile.runTimers can reach it.
@@ -125,11 +128,14 @@ func (f *frame) Add(in intent.Intent) {
 		f.parts++
 	}
 	if f.n == 0 {
-		f.start = len(f.frames.bytes)
+		f.start, f.begun = len(f.frames.bytes), len(f.stale)
 		f.frames.bytes = journal.Begin(f.frames.bytes)
 	}
 	f.frames.bytes = f.clock.write(f.frames.bytes, in)
 	f.n++
+	if c, ok := staleBy(in); ok {
+		f.stale = append(f.stale, c)
+	}
 }
 
 func (f *frame) close() {
@@ -140,7 +146,7 @@ func (f *frame) close() {
 // discard drops the open frame.
 func (f *frame) discard() {
 	if f.n > 0 {
-		f.frames.bytes = f.frames.bytes[:f.start]
+		f.frames.bytes, f.stale = f.frames.bytes[:f.start], f.stale[:f.begun]
 		f.n = 0
 	}
 }

@@ -1,13 +1,13 @@
 // Package registry connects the profiles of one store: sessions and identities belong to the store, and
-// each profile has copies of those in use there. The registry keeps the copies equal.
+// each profile has copies of those in use there. The registry tells whose copies are stale.
 //
 // Its nouns, and the files that bear their names:
 //
 //   - a Member is one profile of the store (registry.go), in this process; one member
 //     stands for all other machines;
 //   - a read of the store waits until no member knows anything newer (read.go);
-//   - changes from other machines are kept for a minute, for reads of a store that
-//     does not have them yet (remoteevents.go);
+//   - stale ones of other machines are kept for a minute, for reads of a store that
+//     does not have the change yet (remoteevents.go);
 //   - a reservation of a key lets one profile at a time make its identity
 //     (reserve.go);
 //   - numbers of rows are registered, so that no two members get the same (numbers.go).
@@ -18,10 +18,9 @@
 // they are durable, and before the player gets the answer. A PeerMember takes them to other processes; the
 // answer to an urgent one waits until the others can find it there.
 //
-// There is no wait for other machines: they write a change to the store and publish it, in any order. So a
-// change carries the message of the journal that it is in, and a read returns how far the store had come
-// with each journal: from these the reader knows which changes to count. Changes without a message, from
-// older releases, always count.
+// Other machines are not asked: they write a change to the store and publish it, in any order. So a change
+// carries the message of the journal that it is in, and a read returns how far the store had come with each
+// journal: it is made again until the store has all changes about its result.
 //
 // Nothing of the registry survives a crash: a profile that starts from the store drains its journal first,
 // and waits a moment for the others to do so; one that starts from its restart file reads their journals. A

@@ -26,27 +26,20 @@ type Found struct {
 
 // concern reports whether any of the changes is about the subject or the result of a read.
 func concern(changes []profile.StoreEvent, of Subject, f Found) bool {
-	hash := of.Token.Hash()
-	return slices.ContainsFunc(changes, func(c profile.StoreEvent) bool { return concerns(&c, of, hash, f) })
+	return slices.ContainsFunc(changes, func(c profile.StoreEvent) bool { return concerns(&c, of, f) })
 }
 
-// concerns reports whether a change is about the subject, whose token has a hash, or about the result.
-func concerns(c *profile.StoreEvent, of Subject, hash wamble.TokenHash, f Found) bool {
-	switch {
-	case c.Session != 0 && c.Session == f.Session,
-		!of.Token.IsZero() && c.Concerns(of.Token, hash),
-		!c.Key.IsZero() && (c.Key == of.Key || c.Key == f.Key):
-		return true
-	}
-	return c.Merge != nil && (c.Merge.From.Key == of.Key || c.Merge.From.Key == f.Key)
+// concerns reports whether a change makes the subject or the result of a read stale.
+func concerns(c *profile.StoreEvent, of Subject, f Found) bool {
+	key := func(key wamble.PublicKey) bool { return !key.IsZero() && (key == of.Key || key == f.Key) }
+	return c.What != profile.Won && (c.Session != 0 && c.Session == f.Session || key(c.Key) || key(c.Merged))
 }
 
 // Read reads the store about a subject, for a member, when the store has all that other members know of it.
 // If there were events about it meanwhile, it reads again. Deliver puts the answer into the member's mailbox
-// without waiting. Down says that a member does not run whose journal may have something newer; missed is
-// the changes from other machines that the store did not have. Errors: that of ctx.
-func (r *Registry) Read(ctx context.Context, by Member, of Subject, ask func() Found,
-	deliver func(down bool, missed []profile.StoreEvent)) error {
+// without waiting. Down says that a member does not run whose journal may have something newer. Errors: that of
+// ctx.
+func (r *Registry) Read(ctx context.Context, by Member, of Subject, ask func() Found, deliver func(down bool)) error {
 	rd := r.begin(by)
 	defer r.end(rd)
 	_, down, err := r.awaitApplied(ctx, by, of)
@@ -59,8 +52,13 @@ func (r *Registry) Read(ctx context.Context, by Member, of Subject, ask func() F
 				continue // what was read of the identity may be old
 			}
 		}
-		if r.deliver(rd, of, found, func(missed []profile.StoreEvent) { deliver(down, missed) }) {
+		if r.deliver(rd, of, found, func() { deliver(down) }) {
 			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(againPause):
 		}
 		_, down, err = r.awaitApplied(ctx, by, of)
 	}
@@ -81,14 +79,18 @@ func (r *Registry) end(rd *read) {
 	r.reads = slices.DeleteFunc(r.reads, func(other *read) bool { return other == rd })
 }
 
-// deliver delivers unless there was events about the result, and reports whether it has.
-func (r *Registry) deliver(rd *read, of Subject, found Found, deliver func(missed []profile.StoreEvent)) bool {
+// againPause is the pause before a read that was too early is made again.
+const againPause = 5 * time.Millisecond
+
+// deliver delivers unless there were events about the result, or other machines have changed it and the store did
+// not have that. It reports whether it has delivered.
+func (r *Registry) deliver(rd *read, of Subject, found Found, deliver func()) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	stale := concern(rd.events, of, found)
+	stale := concern(rd.events, of, found) || r.missesRemoteEvents(time.Now(), of, found)
 	rd.events = nil
 	if !stale {
-		deliver(r.missedRemoteEvents(time.Now(), of, found))
+		deliver()
 	}
 	return !stale
 }

@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"slices"
 	"time"
 
 	"wamble/internal/profile"
@@ -40,7 +41,7 @@ func (r *Registry) addRemoteEvents(now time.Time, changes []profile.StoreEvent) 
 		old++
 	}
 	for i := range changes {
-		if changes[i].Stamp.Journal != 0 {
+		if changes[i].Stamp.Journal != 0 && changes[i].What != profile.Won {
 			r.remote = append(r.remote, remoteEvent{now, &changes[i]})
 		}
 	}
@@ -49,18 +50,11 @@ func (r *Registry) addRemoteEvents(now time.Time, changes []profile.StoreEvent) 
 	r.remote = r.remote[old:]
 }
 
-// missedRemoteEvents returns the changes from other machines that concern the subject or the result of a read, and that
-// the store did not have at that time.
-func (r *Registry) missedRemoteEvents(now time.Time, of Subject, found Found) (all []profile.StoreEvent) {
-	if found.Cursors == nil {
-		return nil
-	}
-	hash := of.Token.Hash()
-	for _, h := range r.remote {
-		if now.Sub(h.at) <= profile.PeerMessageAge && !found.Cursors.Has(h.change.Stamp) &&
-			concerns(h.change, of, hash, found) {
-			all = append(all, *h.change)
-		}
-	}
-	return all
+// missesRemoteEvents reports whether other machines have changed the subject or the result of a read, and the store
+// did not have that at its time.
+func (r *Registry) missesRemoteEvents(now time.Time, of Subject, found Found) bool {
+	return found.Cursors != nil && slices.ContainsFunc(r.remote, func(h remoteEvent) bool {
+		return now.Sub(h.at) <= profile.PeerMessageAge && !found.Cursors.Has(h.change.Stamp) &&
+			concerns(h.change, of, found)
+	})
 }

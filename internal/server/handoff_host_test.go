@@ -27,6 +27,7 @@ func TestHandoffKeepsCommands(t *testing.T) {
 	if !phone.move(ctx) || !desk.move(ctx) {
 		t.Fatal("nobody could move")
 	}
+	until(t, "the store has the games", func() bool { return phone.stats(ctx).Games == 1 && desk.stats(ctx).Games == 1 })
 	from, into := phone.stats(ctx), desk.stats(ctx)
 	if err := command("announce",
 		admin.Arguments{Text: "we move", Until: time.Now().Add(time.Hour), Countdown: true}); err != nil {
@@ -47,9 +48,10 @@ func TestHandoffKeepsCommands(t *testing.T) {
 	newcomer.loginAs(ctx, private)
 	for what, p := range map[string]*player{"who played goes on as the other one": phone,
 		"the other key is theirs": newcomer} {
-		if got := p.stats(ctx); got.Handle != into.Handle || got.Games != from.Games+into.Games {
-			t.Errorf("%s: plays as %s with %d games", what, got.Handle, got.Games)
-		}
+		until(t, what, func() bool {
+			got := p.stats(ctx)
+			return got.Handle == into.Handle && got.Games == from.Games+into.Games
+		})
 	}
 	if err := command("merge", admin.Arguments{Whom: hex.EncodeToString(private.Public().(ed25519.PublicKey)),
 		Into: into.Handle}); err == nil {

@@ -159,7 +159,7 @@ var everyRequest = []struct {
 	}},
 	{wire.CtrlSetName, "", func(w *pair) string {
 		s, err := w.me.c.SetName(w.ctx, "Anna")
-		s.Session = 0
+		s.Session, s.Games = 0, 0 // the store counts
 		return said(s, err)
 	}},
 	{wire.CtrlGetSessions, "", func(w *pair) string {
@@ -174,7 +174,11 @@ var everyRequest = []struct {
 		if err != nil || len(list) < 2 {
 			return said(list, err)
 		}
-		s, err := w.me.c.Stats(w.ctx, client.StatsOf{Session: int64(list[1].ID)})
+		var s client.Stats
+		until(w.t, "the store knows the games", func() bool {
+			s, err = w.me.c.Stats(w.ctx, client.StatsOf{Session: int64(list[1].ID)})
+			return err != nil || s.Games == 2
+		})
 		s.Session -= int64(list[1].ID)
 		return said(s, err)
 	}},
@@ -195,7 +199,7 @@ var everyRequest = []struct {
 		until(w.t, "the store knows the name", func() (ok bool) {
 			var err error
 			s, err = who.Stats(w.ctx, client.StatsOf{Handle: "Anna"})
-			return err == nil
+			return err == nil && s.Games == 2
 		})
 		s.Session = 0
 		return said(s, nil)

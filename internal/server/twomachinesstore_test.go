@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"crypto/ed25519"
 	"math"
 	"slices"
 	"sync"
@@ -144,71 +143,8 @@ func TestTwoMachinesLimits(t *testing.T) {
 	}
 }
 
-// TestTwoMachinesCountOnce: points won on one machine count once on the other one when the
-// player logs in there, whether its note arrives after the database has them or before.
-func TestTwoMachinesCountOnce(t *testing.T) {
-	t.Parallel()
-	ctx, cancel := context.WithTimeout(t.Context(), 4*patience)
-	defer cancel()
-	a, b := twoServers(t, pgtest.Migrated(t), "")
-	watcher := join(t, b.address(), wamble.Token{})
-	// heard waits until the other machine has received what happened on the first.
-	heard := func(text string) {
-		t.Helper()
-		a.command("announce", admin.Arguments{Text: text})
-		for notice(t, watcher, wire.NoticeAnnouncement) != text {
-		}
-		watcher.stats(ctx)
-	}
-	stored := func(private ed25519.PrivateKey) {
-		t.Helper()
-		until(t, "the database has the move", func() bool {
-			p, err := a.first().store.Player(ctx, wamble.PublicKey(private.Public().(ed25519.PublicKey)))
-			return err == nil && p.Stats.Games == 1
-		})
-	}
-	has := func(p *player, when string) {
-		t.Helper()
-		if got := p.stats(ctx).Games; got != 1 {
-			t.Errorf("%s the player has moved on %d boards, want 1", when, got)
-		}
-	}
-
-	// The database has it first.
-	b.receivedNotes.SetPaused(true)
-	private := guest(ctx, t, a).login(ctx)
-	stored(private)
-	p := join(t, b.address(), wamble.Token{})
-	p.loginAs(ctx, private)
-	has(p, "before the other machine has heard of it")
-	b.receivedNotes.SetPaused(false)
-	heard("one")
-	has(p, "after the other machine has heard of it")
-
-	// The other machine receives it first.
-	a.pause(true)
-	private = guest(ctx, t, a).login(ctx)
-	heard("two")
-	p = join(t, b.address(), wamble.Token{})
-	p.loginAs(ctx, private)
-	has(p, "before the database has it")
-	a.pause(false)
-	stored(private)
-	has(p, "after the database has it")
-}
-
-// guest returns a guest who has moved.
-func guest(ctx context.Context, t *testing.T, h *here) *player {
-	t.Helper()
-	p := join(t, h.address(), wamble.Token{})
-	for p.stats(ctx).Games == 0 {
-		p.move(ctx)
-	}
-	return p
-}
-
-// TestTwoMachinesHandoffRemembers: what a machine was told before a handoff, and the database does
-// not have yet, its next process applies to players who come then.
+// TestTwoMachinesHandoffRemembers: whose facts are stale a machine knows after a handoff, too: who logs in there is
+// refused until the database has what the other machine has decided.
 func TestTwoMachinesHandoffRemembers(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 4*patience)
@@ -219,8 +155,11 @@ func TestTwoMachinesHandoffRemembers(t *testing.T) {
 	untilOwned(t, 2, a.dir, b.dir)
 	until(t, "both serve", func() bool { return a.Status(ctx).Ready() && b.status().Ready() })
 	watcher := join(t, b.address(), wamble.Token{})
+	player := join(t, a.address(), wamble.Token{})
+	private := player.login(ctx)
+	until(t, "the database has the player", func() bool { return a.pending() == 0 })
 	a.pause(true)
-	private := guest(ctx, t, a).login(ctx)
+	a.command("rename", admin.Arguments{Whom: player.stats(ctx).Handle, Name: "Anna"})
 	a.command("announce", admin.Arguments{Text: "tea is served"})
 	for notice(t, watcher, wire.NoticeAnnouncement) != "tea is served" {
 	}
@@ -228,10 +167,13 @@ func TestTwoMachinesHandoffRemembers(t *testing.T) {
 		t.Fatalf("handoff: %v", err)
 	}
 	p := join(t, b.address(), wamble.Token{})
-	p.loginAs(ctx, private)
-	if got := p.stats(ctx).Games; got != 1 {
-		t.Errorf("before the database has it the player has moved on %d boards, want 1", got)
+	if _, err := p.c.Login(ctx, private); client.DeniedCode(err) != wamble.Internal {
+		t.Errorf("before the database has the name, the player is told %v", err)
 	}
 	a.pause(false)
+	p.loginAs(ctx, private)
+	if got := p.stats(ctx).Handle; got != "Anna" {
+		t.Errorf("the player is called %s, want Anna", got)
+	}
 	b.end()
 }

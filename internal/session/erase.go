@@ -11,7 +11,10 @@ import (
 // Erase deletes an identity and ends its sessions. Their tokens are refused from now on. Erased must
 // follow. Until the store has erased the key as well, its stored rows are ignored.
 func (t *Table) Erase(now time.Time, key wamble.PublicKey, player wamble.PlayerID, out intent.Intents) {
-	t.Forget(now, key)
+	for _, s := range t.Of(key) {
+		t.Kick(now, s)
+	}
+	delete(t.identities, key)
 	t.EraseStored(now, key, player, out)
 }
 

@@ -25,6 +25,7 @@ type Identity struct {
 	games    Games     // as they were read, and begun here since
 	sessions int
 	seq      uint64
+	stale    bool // changed by others
 }
 
 // ID returns the number of the player.
@@ -48,8 +49,16 @@ func (i *Identity) stats() wamble.Stats {
 // Rating returns the rating as it was read from the store, with the changes by games that ended here since.
 func (i *Identity) Rating() float64 { return i.rating }
 
-// Identity returns the identity of a key, nil if it is not in memory. Then the store must be asked for it
+// Fresh returns the identity of a key, nil if it is not in memory or stale. Then the store must be asked for it
 // before Link.
+func (t *Table) Fresh(key wamble.PublicKey) *Identity {
+	if i := t.identities[key]; i != nil && !i.stale {
+		return i
+	}
+	return nil
+}
+
+// Identity returns the identity of a key, nil if it is not in memory.
 func (t *Table) Identity(key wamble.PublicKey) *Identity { return t.identities[key] }
 
 // Link gives a session the identity of a key, which Prove has accepted. Stored is the stored identity of
@@ -61,6 +70,12 @@ func (t *Table) Link(now time.Time, s *Session, key wamble.PublicKey, stored *wa
 	switch {
 	case i != nil && i == s.identity:
 		return nil
+	case i != nil && i.stale && stored != nil:
+		i.update(stored)
+	case i != nil && i.stale:
+		i = nil // it was erased
+	}
+	switch {
 	case i == nil && stored != nil:
 		i = identityOf(stored)
 		i.key = key
@@ -87,6 +102,11 @@ func (t *Table) Link(now time.Time, s *Session, key wamble.PublicKey, stored *wa
 // identityOf makes an Identity of a stored one.
 func identityOf(p *wamble.Player) *Identity {
 	return &Identity{id: p.ID, key: p.Key, handle: p.Handle, rating: p.Stats.Rating, games: gamesOf(p.Stats)}
+}
+
+// update applies the stored facts of an identity.
+func (i *Identity) update(p *wamble.Player) {
+	i.id, i.handle, i.rating, i.games, i.stale = p.ID, p.Handle, p.Stats.Rating, gamesOf(p.Stats), false
 }
 
 // attach makes s a session of i.

@@ -43,7 +43,12 @@ func (t *Table) Logout(now time.Time, s *Session, out intent.Intents) {
 		t.intents.unlink = intent.UnlinkSession{Session: s.id, At: timeOf(at)}
 		out.Add(&t.intents.unlink)
 	}
-	t.LoggedOut(now, s)
+	t.detach(s)
+	t.end(s)
+	if token, err := t.newToken(); err == nil { // which nobody has: the store must not know the old one
+		s.hash, s.bound = token.Hash(), nil
+		t.noteToken(at, s, out)
+	}
 }
 
 // Kick ends a session, anonymous or not. Its token is refused from now on.

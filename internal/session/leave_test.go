@@ -129,7 +129,7 @@ func TestOver(t *testing.T) {
 	r.Goodbye(r.now, said)
 	r.Logout(r.now, out, &r.said)
 	r.Goodbye(r.now, kept)
-	r.expect("unlink 2")
+	r.expect("unlink 2", "RENEW_SESSION_TOKEN")
 	for _, tc := range []struct {
 		s    *Session
 		want bool
@@ -150,7 +150,7 @@ func TestLogoutOfNobody(t *testing.T) {
 	s := r.heard()
 	r.said = nil
 	r.Logout(r.now, s, &r.said)
-	r.expect()
+	r.expect("RENEW_SESSION_TOKEN")
 	if !r.Refused(s.Token()) {
 		t.Error("it is not over")
 	}

@@ -137,8 +137,8 @@ func (r *reader) session(identities []*Identity, fresh bool) (*Session, bool) {
 		s.greeting = r.greeting()
 	}
 	flags := r.Uint()
-	r.Must(flags <= hasChallenge|isBot)
-	s.bot = flags&isBot != 0
+	r.Must(flags <= hasChallenge|isBot|isStale)
+	s.bot, s.stale = flags&isBot != 0, flags&isStale != 0
 	if flags&hasChallenge != 0 {
 		s.pending = &challenge{key: r.array32(), text: r.array32(), at: r.Int()}
 	}
@@ -148,6 +148,7 @@ func (r *reader) session(identities []*Identity, fresh bool) (*Session, bool) {
 	if identity > 0 {
 		s.identity = identities[identity-1]
 		s.identity.sessions++
+		s.identity.stale = s.identity.stale || s.stale
 	}
 	return s, true
 }

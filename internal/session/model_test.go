@@ -49,6 +49,8 @@ func (m *model) Add(i intent.Intent) {
 		m.journal = append(m.journal, copyOf(i))
 	case *intent.LinkSession:
 		m.journal = append(m.journal, copyOf(i))
+	case *intent.RenewToken:
+		m.journal = append(m.journal, copyOf(i))
 	case *intent.UnlinkSession:
 		m.journal = append(m.journal, copyOf(i))
 	case *intent.UpdateSessionLastSeen:
@@ -82,6 +84,10 @@ func (m *model) drain(n int) {
 			}
 			m.attach(m.byID[i.Session], i.Key)
 			m.byID[i.Session].Player, m.byID[i.Session].Handle = i.Player, i.Handle
+		case *intent.RenewToken:
+			s := m.byID[i.Session]
+			delete(m.store, s.Token)
+			s.Token, m.store[i.Token] = i.Token, s
 		case *intent.UnlinkSession:
 			m.attach(m.byID[i.Session], wamble.PublicKey{})
 			m.byID[i.Session].Player, m.byID[i.Session].Handle = 0, ""

@@ -7,8 +7,7 @@ import (
 	"wamble"
 )
 
-// Profiles that keep their sessions in the same store tell each other their decisions. The functions here
-// change only memory: the profile that decided writes the intents.
+// Profiles that keep their sessions in the same store tell each other whose facts they have changed.
 
 // Pending returns the last journal message that the store must have before it is read about a token or a
 // key; 0 if memory knows neither.
@@ -23,40 +22,57 @@ func (t *Table) Pending(token wamble.Token, key wamble.PublicKey) uint64 {
 	return 0
 }
 
-// LoggedOut is Logout without intents, for a logout that another profile stores.
-func (t *Table) LoggedOut(now time.Time, s *Session) {
-	t.tick(now)
-	t.detach(s)
-	t.end(s)
+// MarkStale marks a session, and all sessions of the keys: others have changed their facts, and they must be
+// read again before they are used. It returns those that are in memory.
+func (t *Table) MarkStale(id wamble.SessionID, keys [2]wamble.PublicKey) (marked []*Session) {
+	if s := t.byID[id]; s != nil {
+		marked = append(marked, s)
+	}
+	for _, key := range keys {
+		if i := t.identities[key]; i != nil {
+			i.stale = true
+			marked = append(marked, t.Of(key)...)
+		}
+	}
+	for _, s := range marked {
+		s.stale = true
+	}
+	return marked
 }
 
-// Linked applies a login that another profile stores: the session of the row gets the player's identity,
-// the token, and the host of the row. A zero token is unknown, and the row has its hash. It returns the session,
-// nil if it is not in memory.
-func (t *Table) Linked(row *wamble.Session, token wamble.Token, player *wamble.Player) *Session {
-	s, i := t.byID[row.ID], t.identities[player.Key]
-	if s == nil {
-		return nil
+// Stale reports whether others have changed the facts of a session since they were read.
+func (s *Session) Stale() bool { return s.stale }
+
+// Seq returns the last message of the journal that concerned a session.
+func (s *Session) Seq() uint64 { return s.seq }
+
+// Refresh applies the stored facts of a session that is not over: it is stale no longer. Player is that of Admit.
+func (t *Table) Refresh(s *Session, row *wamble.Session, player *wamble.Player) {
+	s.stale = false
+	s.trust, s.bound = int32(row.Trust), hostOf(row.Host)
+	if row.Bot {
+		s.SetBot()
 	}
-	if i == nil || i != s.identity {
+	if s.identity != nil && s.identity.key != row.Key {
 		t.detach(s)
-		if i == nil {
-			i = identityOf(player)
-		}
-		t.attach(s, i)
 	}
-	if s.hash != row.Token && t.Find(token) == nil && t.byHash[row.Token] == nil {
-		delete(t.byToken, s.token)
-		delete(t.byHash, s.hash)
-		t.refused.Use(s.hash)
-		if s.token, s.hash = token, row.Token; token.IsZero() {
-			t.byHash[s.hash] = s
-		} else {
-			t.byToken[s.token] = s
+	if !row.Key.IsZero() {
+		i := t.storedIdentity(row, player)
+		if i.stale && player != nil {
+			i.update(player)
+		}
+		if s.identity == nil {
+			t.attach(s, i)
 		}
 	}
-	s.bound = hostOf(row.Host)
-	return s
+	if s.hash == row.Token || t.byHash[row.Token] != nil {
+		return
+	}
+	delete(t.byToken, s.token)
+	delete(t.byHash, s.hash)
+	t.refused.Use(s.hash)
+	s.token, s.hash = wamble.Token{}, row.Token
+	t.byHash[s.hash] = s
 }
 
 // SetTrust sets the trust level of a session, or of all sessions of a key, in memory.
@@ -79,19 +95,11 @@ func (t *Table) Rename(key wamble.PublicKey, handle string, at time.Time) {
 // KeyOf returns the key of the identity with a handle, regardless of case; zero if it is not in memory.
 func (t *Table) KeyOf(handle string) (key wamble.PublicKey) {
 	for _, i := range t.identities {
-		if strings.EqualFold(i.handle, handle) {
+		if !i.stale && strings.EqualFold(i.handle, handle) {
 			key = i.key
 		}
 	}
 	return key
-}
-
-// Forget ends the sessions of a key that was erased. Their tokens are refused from now on.
-func (t *Table) Forget(now time.Time, key wamble.PublicKey) {
-	for _, s := range t.Of(key) {
-		t.Kick(now, s)
-	}
-	delete(t.identities, key)
 }
 
 // HostText returns the host that the token is bound to, as it is stored.

@@ -3,7 +3,6 @@ package session
 import (
 	"errors"
 	"iter"
-	"maps"
 	"time"
 
 	"wamble"
@@ -24,12 +23,28 @@ type Resumed struct {
 // SetTerms says that the session has accepted a revision.
 func (r *Resumed) SetTerms(rev Revision) { r.terms = terms(rev) + 1 }
 
-// Walk yields every session in memory, in no order. The table may change while the walk rests; a session
-// that stays in it is yielded once.
-func (t *Table) Walk() iter.Seq[*Session] { return maps.Values(t.byID) }
+// Walk yields every session in memory that is not stale, in no order. The table may change while the walk rests;
+// a session that stays in it is yielded once.
+func (t *Table) Walk() iter.Seq[*Session] {
+	return func(yield func(*Session) bool) {
+		for _, s := range t.byID {
+			if !s.stale && !yield(s) {
+				return
+			}
+		}
+	}
+}
 
 // WalkIdentities is Walk for the identities.
-func (t *Table) WalkIdentities() iter.Seq[*Identity] { return maps.Values(t.identities) }
+func (t *Table) WalkIdentities() iter.Seq[*Identity] {
+	return func(yield func(*Identity) bool) {
+		for _, i := range t.identities {
+			if !i.stale && !yield(i) {
+				return
+			}
+		}
+	}
+}
 
 // AppendState appends the session without its token to dst, for ReadResumed.
 func (s *Session) AppendState(dst []byte) []byte {

@@ -28,6 +28,7 @@ type Session struct {
 	watches    bool       // it wants no board
 	signs      bool       // its client shows signs of life while the player thinks
 	bot        bool       // a program plays
+	stale      bool       // its facts were changed by others
 	sawEnd     bool       // a game of the visit has ended
 	visit      uint32     // its beginning, in seconds since 1970; 0: none
 	greeting   *greeting  // while it is fresh

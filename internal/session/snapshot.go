@@ -55,7 +55,9 @@ func (w *writer) stats(s wamble.Stats) {
 
 // identities writes the identities in the order of their last message, and returns their numbers, from 1.
 func (w *writer) identities(t *Table) map[*Identity]int {
-	all := slices.SortedFunc(maps.Values(t.identities), func(a, b *Identity) int {
+	used := maps.Collect(maps.All(t.identities))
+	maps.DeleteFunc(used, func(_ wamble.PublicKey, i *Identity) bool { return i.stale && i.sessions == 0 })
+	all := slices.SortedFunc(maps.Values(used), func(a, b *Identity) int {
 		return cmp.Or(cmp.Compare(a.seq, b.seq), bytes.Compare(a.key[:], b.key[:]))
 	})
 	number := make(map[*Identity]int, len(all))
@@ -85,6 +87,7 @@ func (w *writer) erased(t *Table) {
 const (
 	hasChallenge = 1
 	isBot        = 2
+	isStale      = 4
 )
 
 func (w *writer) session(s *Session, identity int) {
@@ -114,6 +117,9 @@ func (w *writer) session(s *Session, identity int) {
 	}
 	if s.bot {
 		flags |= isBot
+	}
+	if s.stale {
+		flags |= isStale
 	}
 	w.Uint(flags)
 	if c := s.pending; c != nil {
