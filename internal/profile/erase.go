@@ -39,7 +39,7 @@ func (in *Erase) apply(p *Profile, out *Output) {
 	for _, s := range of {
 		whose[s.ID()] = true
 		p.endSession(s, "your data was deleted", out)
-		p.stats.Host.Erased++
+		p.stats.Host.Erased += one(!s.Stale()) // others were told first, and have counted
 	}
 	p.audience.predictions.Erase(p.clock.now, whose, &p.frame)
 	p.sessions.Erase(p.clock.now, in.Key, player, &p.frame)
