@@ -118,9 +118,6 @@ type halves struct {
 // gzipHeader begins a gzip stream without a name and a time (RFC 1952).
 const gzipHeader = "\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"
 
-// maxStored is how many bytes a block without compression can have (RFC 1951, 3.2.4).
-const maxStored = 1<<16 - 1
-
 func newHalves(before, after string) *halves {
 	s := &halves{before: []byte(before), after: []byte(after), sum: crc32.ChecksumIEEE([]byte(before))}
 	var first, last bytes.Buffer
@@ -137,7 +134,7 @@ func newHalves(before, after string) *halves {
 	return s
 }
 
-// with returns the page with a middle of at most maxStored bytes.
+// with returns the page with a middle of less than 64 KiB, as a block without compression can have (RFC 1951, 3.2.4).
 func (s *halves) with(middle string) *asset {
 	sum := sha256.Sum256([]byte(middle))
 	return &asset{halves: s, middle: middle, kind: kinds[".html"], cache: revalidate, status: http.StatusOK,

@@ -115,7 +115,8 @@ func TestOwnersLinks(t *testing.T) {
 	check := func(what string) {
 		t.Helper()
 		entries, err := os.ReadDir(outside)
-		if text, readErr := os.ReadFile(secret); err != nil || readErr != nil || string(text) != "root's" || len(entries) != 1 {
+		text, readErr := os.ReadFile(secret)
+		if err != nil || readErr != nil || string(text) != "root's" || len(entries) != 1 {
 			t.Errorf("%s: root's directory has %v, its file %d bytes (%v, %v)", what, entries, len(text), err, readErr)
 		}
 	}
@@ -139,7 +140,8 @@ func TestOwnersLinks(t *testing.T) {
 // emptyJournal makes the journal of a server in a directory, as a file of an owner.
 func emptyJournal(t *testing.T, dir string, owner int) {
 	t.Helper()
-	r, err := runner.Open(pebblestore.At(dir, pebblestore.Options{}), runner.Options{Schema: journalSchema, Create: true})
+	r, err := runner.Open(pebblestore.At(dir, pebblestore.Options{}),
+		runner.Options{Schema: journalSchema, Create: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -46,10 +46,11 @@ and writes as the owner of the data directory.`,
 			if err := server.MakeDataDir(dir); err != nil {
 				return err
 			}
-			to := backup.Target{Dir: dir, Overwrite: overwrite, AsCaller: asCaller, Stores: func() ([]backup.Store, error) {
+			open := func() ([]backup.Store, error) {
 				stores, err := server.OpenStores(c.Running(), dir)
 				return server.BackupStores(stores), err
-			}}
+			}
+			to := backup.Target{Dir: dir, Overwrite: overwrite, AsCaller: asCaller, Stores: open}
 			if err := backup.From(cmd.Context(), args[0], to, progressLine(cmd.ErrOrStderr())); err != nil {
 				return err
 			}

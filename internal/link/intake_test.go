@@ -42,8 +42,8 @@ func TestClassify(t *testing.T) {
 	}
 }
 
-// TestIntakeOrder: players first, then the proven, both in order; then the rest, the newest first, with turns for hosts.
-// An older copy of a request is dropped, and so is what is too old.
+// TestIntakeOrder: players first, then the proven, both in order; then the rest, the newest first, with turns for
+// hosts. An older copy of a request is dropped, and so is what is too old.
 func TestIntakeOrder(t *testing.T) {
 	var q Intake
 	at := func(ms int) time.Duration { return time.Duration(ms) * time.Millisecond }
@@ -180,7 +180,8 @@ func TestGraceUnderTooMuch(t *testing.T) {
 					came++
 					began[peerAt(fmt.Sprintf("192.0.2.%d:%d", came%250, 1000+came))] = now
 				}
-				for _, from := range slices.SortedFunc(maps.Keys(began), func(a, b wamble.Peer) int { return a.Addr.Compare(b.Addr) }) {
+				byAddress := func(a, b wamble.Peer) int { return a.Addr.Compare(b.Addr) }
+				for _, from := range slices.SortedFunc(maps.Keys(began), byAddress) {
 					if (now-began[from])%retry == 0 {
 						q.Add(ClassRest, from, at, hello(wamble.Token{}, 1))
 					}
@@ -198,8 +199,8 @@ func TestGraceUnderTooMuch(t *testing.T) {
 	slices.Sort(players)
 	slices.Sort(newcomers)
 	worst := newcomers[len(newcomers)-1]
-	t.Logf("players wait %v at most; newcomers %v, half of them %v; %d of %d of the rest were dropped", players[len(players)-1],
-		worst, newcomers[len(newcomers)/2], q.Shed(ClassRest), forged)
+	t.Logf("players wait %v at most; newcomers %v, half of them %v; %d of %d of the rest were dropped",
+		players[len(players)-1], worst, newcomers[len(newcomers)/2], q.Shed(ClassRest), forged)
 	if len(newcomers) != came || worst > 2*time.Second {
 		t.Errorf("%d of %d newcomers came in, after %v at most", len(newcomers), came, worst)
 	}

@@ -55,10 +55,11 @@ func (p *Profile) Authorize(r Reader, rights []access.Right) *wamble.Denied {
 // grants asks the policy about one right, as the handler of the request does.
 func (ru *rules) grants(who access.Who, trust int, about *wamble.Player, right *access.Right) bool {
 	now := ru.clock.wall()
+	tier := func() int { return ru.policy.Tier(now, who, trust, &ru.policy.Own) }
 	switch {
 	case right.Action == "stats.read" && about != nil:
 		return ru.policy.MayReadStats(now, who, access.Who{ID: about.ID, Key: about.Key})
-	case right.Action == "spectate.access" && ru.policy.Tier(now, who, trust, &ru.policy.Own) < ru.cfg.Spectators.Visibility:
+	case right.Action == "spectate.access" && tier() < ru.cfg.Spectators.Visibility:
 		return false
 	}
 	return ru.policy.Decide(now, who, *right).Allowed

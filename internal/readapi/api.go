@@ -98,7 +98,8 @@ const (
 // New returns the routes of a profile, to be mounted at /api/.
 func New(o Options) *API {
 	a := &API{
-		o: o, mux: http.NewServeMux(), limiter: NewLimiter(o.Now, perSecond), cache: newCache(o.Now, maxAsks, maxHeavyAsks),
+		o: o, mux: http.NewServeMux(), limiter: NewLimiter(o.Now, perSecond),
+		cache: newCache(o.Now, maxAsks, maxHeavyAsks),
 		waits: make(chan struct{}, maxWaits), documents: newDocuments(),
 	}
 	for i := range routes {

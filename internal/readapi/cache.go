@@ -10,8 +10,8 @@ import (
 )
 
 // cache keeps answers during their lifetime. Concurrent requests for a missing one share a
-// query (singleflight); of different ones the hosts take turns. The number of concurrent queries is bounded, and each holds its slot
-// for restShare times as long again, so that readers leave the database to players.
+// query (singleflight); of different ones the hosts take turns. The number of concurrent queries is bounded, and each
+// holds its slot for restShare times as long again, so that readers leave the database to players.
 type cache struct {
 	now   func() time.Time
 	asks  *turns // slots of queries
@@ -44,7 +44,8 @@ func newCache(now func() time.Time, asks, heavy int) *cache {
 
 // get returns the answer of a key from the cache, or by calling ask in a slot of turns, for at most askTime. The
 // call does not end with the request of the host, because others may wait for the answer.
-func (s *cache) get(turns *turns, host netip.Prefix, key string, ask func(ctx context.Context) (*answer, error)) (*answer, error) {
+func (s *cache) get(turns *turns, host netip.Prefix, key string,
+	ask func(ctx context.Context) (*answer, error)) (*answer, error) {
 	s.mu.Lock()
 	b := s.entries[key]
 	if b == nil || b.finished() && !s.now().Before(b.until) {
@@ -63,7 +64,8 @@ func (s *cache) get(turns *turns, host netip.Prefix, key string, ask func(ctx co
 }
 
 // fetch calls ask, and keeps the answer if it has a lifetime.
-func (s *cache) fetch(turns *turns, host netip.Prefix, key string, b *entry, ask func(ctx context.Context) (*answer, error)) {
+func (s *cache) fetch(turns *turns, host netip.Prefix, key string, b *entry,
+	ask func(ctx context.Context) (*answer, error)) {
 	ctx, cancel := context.WithTimeout(context.Background(), askTime)
 	defer cancel()
 	if b.err = turns.take(ctx, host); b.err == nil {
