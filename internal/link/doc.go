@@ -17,7 +17,6 @@
 //   - bundle is an answer in fragments, heldOutputs the outputs behind the durable index.
 //   - a seal is what an address proves itself with: a cookie, or the token of an
 //     offer.
-//   - Intake orders the datagrams that wait: players, the proven, the rest.
 //   - limiter counts requests, budgets are token buckets of bytes to unproven
 //     addresses.
 //   - Sink takes what is sent; Batch is the Sink that collects.

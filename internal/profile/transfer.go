@@ -43,7 +43,7 @@ type ShardCount struct {
 	Idle       int  `json:",omitempty"`
 	Spectators int  // those who count against the limit
 	Offered    int  // offers of the last second or two that were not accepted yet
-	Watched    bool // there are spectators
+	Watched    bool // there are spectators, or were a moment ago
 }
 
 // Playing returns how many players hold a board and are here, or wait for one.
@@ -103,7 +103,8 @@ func (p *Profile) count() ShardCount {
 		Bots: p.sessions.Bots(), Boards: p.boards.Len() + p.transfers.inTransit(p.clock.now, p.stats.Sent),
 		Free:       p.boards.Free(),
 		Spectators: p.audience.spectators.Counted(), Offered: p.offeredLately(),
-		Watched: p.audience.spectators.Len() > 0,
+		// An open hub without spectators remembers boards, and must not miss what becomes of them.
+		Watched: p.audience.spectators.Len() > 0 || p.audience.spectators.IsOpen(),
 	}
 }
 

@@ -175,9 +175,9 @@ var everyRequest = []struct {
 			return said(list, err)
 		}
 		var s client.Stats
-		until(w.t, "the store knows the games", func() bool {
+		until(w.t, "the store knows the games and the name", func() bool {
 			s, err = w.me.c.Stats(w.ctx, client.StatsOf{Session: int64(list[1].ID)})
-			return err != nil || s.Games == 2
+			return err != nil || s.Games == 2 && s.Handle == "Anna"
 		})
 		s.Session -= int64(list[1].ID)
 		return said(s, err)
