@@ -51,7 +51,7 @@ func (p *Profile) setName(r *request, out *Output) verdict {
 		return p.deny(r, errAskedAlready)
 	}
 	p.rename(i.Key(), name)
-	p.sealFor(r.session, out)
+	p.sealForKey(i.Key(), out)
 	t := p.targetHere(r.session)
 	if player != nil {
 		t.stats = player.Stats
@@ -96,9 +96,6 @@ func (in *Rename) apply(p *Profile, out *Output) {
 		return
 	}
 	p.rename(in.Key, in.Name)
-	p.seal(out)
-	for _, s := range p.sessions.Of(in.Key) {
-		p.sessions.Wrote(s, p.watermarks.newest)
-	}
+	p.sealForKey(in.Key, out)
 	p.stats.Host.Renamed++
 }

@@ -159,6 +159,22 @@ func TestStaleAndDecidedHere(t *testing.T) {
 	}
 }
 
+// TestStaleAndDecidedForKey is TestStaleAndDecidedHere for a decision about all sessions of a key.
+func TestStaleAndDecidedForKey(t *testing.T) {
+	r := newRig(t, "")
+	token, _ := r.join(1)
+	s := r.p.sessions.Find(r.loginAnew(peerAt(1), token, 5, standardSigner(1)))
+	key := s.Identity().Key()
+	r.sync()
+	r.apply()
+	r.step(&StoreEvents{Changes: []StoreEvent{{What: Stale, Key: key}}})
+	r.step(&Trust{Key: key, Level: 10})
+	r.answerLoads()
+	if s.Trust() != 10 || !s.Stale() {
+		t.Errorf("trust %d, want 10, to be read again", s.Trust())
+	}
+}
+
 // TestStaleIsPublished: a login and a logout make the session stale elsewhere, with the durable index of their
 // frame; no token is told.
 func TestStaleIsPublished(t *testing.T) {

@@ -19,7 +19,11 @@ func (in *Trust) apply(p *Profile, out *Output) {
 	}
 	p.sessions.SetTrust(in.Session, in.Key, in.Level)
 	p.frame.Add(&intent.SetTrust{Session: in.Session, Key: in.Key, Level: in.Level, At: p.clock.now})
-	p.sealFor(p.sessions.ByID(in.Session), out)
+	if s := p.sessions.ByID(in.Session); s != nil {
+		p.sealFor(s, out)
+	} else {
+		p.sealForKey(in.Key, out)
+	}
 	p.stats.Host.Trusted++
 }
 

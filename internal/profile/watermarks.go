@@ -1,6 +1,7 @@
 package profile
 
 import (
+	"wamble"
 	"wamble/internal/intent"
 	"wamble/internal/journal"
 	"wamble/internal/pack"
@@ -170,6 +171,15 @@ func (d *decisions) seal(out *Output) bool {
 // frame.
 func (p *Profile) sealFor(s *session.Session, out *Output) {
 	if p.seal(out) && s != nil {
+		p.sessions.Wrote(s, p.watermarks.newest)
+	}
+}
+
+// sealForKey is sealFor for decisions about all sessions of a key: what the store said of one before it has the
+// frame is old.
+func (p *Profile) sealForKey(key wamble.PublicKey, out *Output) {
+	p.seal(out)
+	for _, s := range p.sessions.Of(key) {
 		p.sessions.Wrote(s, p.watermarks.newest)
 	}
 }
