@@ -39,8 +39,8 @@ package: release ## Debian packages, images for containers, SBOMs and checksums,
 reproduce: ## build the release twice and compare the bytes
 	packaging/reproduce
 
-# To compile everything for the race detector, too, takes as long as all the tests: .ci/run
-# does both. What is compiled for vet is not compiled again, so that it comes first and alone.
+# To compile everything for the race detector, too, takes as long as all the tests: make proof
+# does. What is compiled for vet is not compiled again, so that it comes first and alone.
 # The tests of the server wait more than they compute, and run beside the others.
 test: setup-test web test-vet ## all tests but the proofs (about 10 minutes on 2 cores)
 	@$(MAKE) --no-print-directory --jobs=3 test-server test-go test-web
@@ -80,7 +80,7 @@ bench: web build ## the benchmarks, each beside its yardstick in the same run
 	TMPDIR=$(CURDIR)/bin bin/wamble bench --verify --also 1,16,1000
 	@for m in $(NESTED); do (cd $$m && echo "benchmarks of $$m" && go test -run='^$$' -bench=. ./...); done
 
-proof: setup-test web ## what needs minutes, root or a machine for itself (up to an hour); ONLY=./runner RUN=Kill chooses
+proof: setup-test web ## what needs minutes, root or a machine for itself, and make race (up to an hour); ONLY=./runner RUN=Kill chooses
 	scripts/proof $(ONLY) $(if $(RUN),-run '$(RUN)')
 
 soak: setup-test web ## the proofs at full length (hours); ONLY=./runner RUN=Kill chooses, WAMBLE_SEED=n repeats
