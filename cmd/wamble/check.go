@@ -28,8 +28,7 @@ it tells which profiles would run, on which ports and with which store. Certific
 and password files are read, too. The exit code is 1 if there are errors, and 0 if
 there are none or only warnings.
 
-Without FILE it is the file of the server that other commands are about: see
-'wamble help'.`,
+Without FILE it is the file that --config names by default: see 'wamble help'.`,
 		Example: `  wamble check
   wamble check /etc/wamble/wamble.conf`,
 		Args: func(cmd *cobra.Command, args []string) error {

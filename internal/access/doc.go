@@ -24,7 +24,7 @@
 // A rule matches if its action is the question's, its profile or group is that of the place, its resource
 // is the question's or any, it has no context or exactly the question's, and the time is within its bounds.
 //
-// If no rule matches, the scope decides: an open one allows, a closed one denies. A privilege
+// If no rule matches, the Scope (decision.go) decides: an open one allows, a closed one denies. A privilege
 // (wamble.PolicyAction.Privilege) is always denied without a rule.
 //
 // Invariants:

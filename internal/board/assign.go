@@ -41,9 +41,10 @@ type Assigned struct {
 }
 
 // Assign gives a player a board. A player keeps the board they hold, and gets back the board they were gone
-// from, if it was not assigned. Otherwise the board is drawn from the free boards in play (see choose): not
-// the one just left while there is another, and while others are here none with the player's own move as
-// the last. If there is none, a board wakes or is made; if the pool is full, the player may get a board
+// from, if it was not assigned. Otherwise, in this order: the board that they were offered, every second time
+// the board before the last, or one drawn from the free boards in play (see choose): not the one just left
+// while there is another, and while others are here none with the player's own move as the last. If there is
+// none, a board wakes or is made; if the pool is full, the player may get a board
 // with their own move, or the one just left; if none is free, a player with Claims gets the idlest board of
 // the host that holds most. Errors: ErrNoBoard, ErrNoID, ErrSession.
 func (p *Pool) Assign(now time.Time, player Player, out intent.Intents) (Assigned, error) {
@@ -273,8 +274,8 @@ func (p *Pool) comeBack(now int64, player *Player) *Board {
 	return b
 }
 
-// openFor is open for a player: among the first maxCandidates sleeping boards it avoids those with the
-// player's own move as the last.
+// openFor wakes or makes a board for a player, as open (sleep.go) does: among the first maxCandidates
+// sleeping boards it avoids those with the player's own move as the last.
 func (p *Pool) openFor(at int64, player *Player, out intent.Intents) (*Board, error) {
 	var best *Board
 	for i := range p.asleep[:min(len(p.asleep), maxCandidates)] {

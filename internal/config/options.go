@@ -2,7 +2,7 @@ package config
 
 import "time"
 
-// An option is one tagged field of this file, and nothing else: parsing,
+// An option is one tagged field of a file options*.go, and nothing else: parsing,
 // checking, defaults, comparison, display and docs/configuration.md are
 // derived from it. The tags are
 //

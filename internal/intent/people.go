@@ -12,7 +12,7 @@ type Touched struct {
 	Session wamble.SessionID    // 0 for none
 	Keys    [2]wamble.PublicKey // identities, with all of their sessions; zero for none
 	All     bool                // all sessions
-	// Urgent says that rights are taken away or an identity changes: no player is answered before all others
+	// Urgent says that a session or an identity ends or is renamed: no player is answered before all others
 	// who share the store can find it.
 	Urgent bool
 }

@@ -11,7 +11,8 @@
 //
 // Its nouns:
 //
-//   - a frame is the intents of one request, or of several, as bytes (frame.go);
+//   - a frame is the intents of one request, or of several of one step that were
+//     joined, as bytes (frame.go);
 //   - a Message is a frame with its number in the journal (message.go);
 //   - a Plan is consecutive messages prepared for one transaction (plan.go); a
 //     barrier separates messages that must not share one (barrier.go);

@@ -76,7 +76,7 @@ func (e *Endpoint) dropBundle(b *bundle) {
 	b.chunks = nil
 }
 
-// bundled reports whether the transfer that begins with k is queued for e.
+// bundled reports whether the transfer that begins with k is queued for the path.
 func (p *path) bundled(k *packet) bool {
 	for i := range p.bundles {
 		if p.bundles[i].chunks[0] == k {

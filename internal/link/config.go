@@ -8,8 +8,8 @@ import (
 	"wamble/wire"
 )
 
-// Config are the settings of a Server. Zero or less means the default, except where stated.
-// SetConfig may change them while a server runs.
+// Config are the settings of an Endpoint. Zero or less means the default, except where stated.
+// SetConfig may change them while it runs.
 type Config struct {
 	// Sends is how often a reliable packet is sent in all; 3.
 	Sends int

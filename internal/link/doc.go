@@ -8,7 +8,7 @@
 //     Client is one connection of one user.
 //   - path is one session at one remote address: its sequence counter,
 //     round-trip time, queue of unacknowledged packets, and whether it has proven
-//     itself.
+//     itself. The home of a session is the path to which pushes are sent.
 //   - session is one run of one client's sequence numbers: window, requests in
 //     flight, replay cache. It follows its client from address to address.
 //   - Request is a request on its way through the handler, window the memory of

@@ -51,7 +51,7 @@ func (e *Endpoint) dueQueue(now time.Duration, path *path, out Sink) {
 	}
 }
 
-// wake returns the time, later than now, at which e next has work.
+// wake returns the time, later than now, at which a path next has work.
 func (e *Endpoint) wake(now time.Duration, path *path) time.Duration {
 	at := path.seen + e.cfg.SessionTimeout
 	if at <= now {

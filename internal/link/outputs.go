@@ -20,15 +20,15 @@ type output struct {
 	durableIndex uint64
 	slot         uint32 // of the request, if push is nil
 	push         *packet
-	e            *path
+	path         *path
 	serial       uint64
 }
 
 func (o *output) address() *path {
-	if o.e.serial != o.serial {
+	if o.path.serial != o.serial {
 		return nil
 	}
-	return o.e
+	return o.path
 }
 
 // add returns a new output behind a durable index, for the caller to fill in. Outputs leave in
@@ -80,8 +80,8 @@ func (e *Endpoint) Release(now time.Duration, durableIndex uint64, out Sink) {
 	e.outputs.compact()
 }
 
-// confirm sends the ACK of a request if "its session has no other request in flight" equals
-// alone. If an unproven address has no credit for the answer, ACK and answer are held: repetitions of the request
+// confirm sends the ACK of a request: if alone, only if its session has no other request in
+// flight, otherwise only if it has. If an unproven address has no credit for the answer, ACK and answer are held: repetitions of the request
 // raise the credit until both can be sent.
 func (e *Endpoint) confirm(now time.Duration, o *output, alone bool, out Sink) {
 	if o.push != nil {
@@ -215,12 +215,12 @@ func (e *Endpoint) Unseen(id Request, board wamble.BoardID) bool {
 	return slices.ContainsFunc(r.e.queue, func(p pending) bool { return p.pushed && shows(p.k) })
 }
 
-// pushTo puts a packet for e behind a durable index.
+// pushTo puts a packet for a path behind a durable index.
 func (e *Endpoint) pushTo(path *path, packet []byte, durableIndex uint64) {
 	k := e.pool.copyOf(packet)
 	e.number(path, k)
 	o := e.outputs.add(durableIndex)
-	o.push, o.e, o.serial = k, path, path.serial
+	o.push, o.path, o.serial = k, path, path.serial
 }
 
 // number sets the sequence number of a packet for a path.

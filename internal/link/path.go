@@ -29,12 +29,12 @@ type path struct {
 	links   [2]link // in the lists of table and host
 }
 
-// owns reports whether a token belongs to e's session.
+// owns reports whether a token belongs to the path's session.
 func (p *path) owns(token wamble.Token) bool {
 	return !token.IsZero() && (token == p.sess.token || token == p.sess.granted || token == p.proof.vouched)
 }
 
-// takes reports whether a packet belongs to e. A packet with another token does so only as a
+// takes reports whether a packet belongs to the path. A packet with another token does so only as a
 // copy of a request that the session has executed: a login may have changed the token since. A
 // packet without a token belongs to a path where no hello arrived; only a copy of the
 // hello that began a session belongs to that session, until a client has used the session's

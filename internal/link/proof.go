@@ -48,7 +48,7 @@ func (x *exemption) allows(size, credit int) bool {
 	return size <= credit || x != nil && x.remaining > 0 && size <= x.remaining+credit
 }
 
-// exemptionOf returns the exemption of a request of size bytes from e. A player with a new
+// exemptionOf returns the exemption of a request of size bytes from a path. A player with a new
 // address after a NAT change gets their answer there: their token is known to be valid.
 func (p *path) exemptionOf(h *wire.Header, size int) exemption {
 	switch {
@@ -71,7 +71,7 @@ func perSecond(bytes int) tokenbucket.Limit {
 	return tokenbucket.Limit{Rate: bytes, Per: time.Second, Burst: 4 * bytes}
 }
 
-// allow reports whether size bytes may be sent to e now, and charges them.
+// allow reports whether size bytes may be sent to a path now, and charges them.
 func (e *Endpoint) allow(now time.Duration, path *path, size int, right *exemption) bool {
 	if e.table.proven(path) {
 		return true
@@ -125,7 +125,7 @@ func (p *path) received(size int) {
 	}
 }
 
-// prove makes e proven, if the table has room for one more.
+// prove makes a path proven, if the table has room for one more.
 func (e *Endpoint) prove(now time.Duration, path *path) {
 	if !e.admit(now, path.host) {
 		return
@@ -143,12 +143,12 @@ type remembered struct {
 	vouched wamble.Token
 }
 
-// remember stores the proof of e, as of at.
+// remember stores the proof of a path, as of at.
 func (e *Endpoint) remember(at time.Duration, path *path) {
 	*e.proofs.Use(path.peer) = remembered{at, path.proof.vouched}
 }
 
-// recall proves e if its address has proven itself with this token within proofTime, as when a
+// recall proves a path if its address has proven itself with this token within proofTime, as when a
 // player has thought for ten minutes.
 func (e *Endpoint) recall(now time.Duration, path *path, token wamble.Token) {
 	if p := e.proofs.Find(path.peer); p != nil && p.vouched == token && now-p.at < proofTime && !path.proof.proven {

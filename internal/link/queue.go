@@ -73,7 +73,7 @@ func (p *path) withheld() int {
 	return slices.IndexFunc(p.queue, func(p pending) bool { return p.sends == 0 })
 }
 
-// transmit sends one copy of p, or withholds it if e lacks credit.
+// transmit sends one copy of p, or withholds it if the path lacks credit.
 func (e *Endpoint) transmit(now time.Duration, path *path, p *pending, right *exemption, out Sink) {
 	if path.held || !e.allow(now, path, len(p.k.buf), right) {
 		if p.sends == 0 {
@@ -99,7 +99,7 @@ func (e *Endpoint) emit(path *path, k *packet, out Sink) {
 	}
 }
 
-// vouchFor vouches for the token in a SERVER_HELLO or LOGIN_SUCCESS that is sent to e. A
+// vouchFor vouches for the token in a SERVER_HELLO or LOGIN_SUCCESS that is sent to a path. A
 // session without a token, or of a connection, gets this one, so that pushes reach it.
 func (e *Endpoint) vouchFor(path *path, k *packet) {
 	token := k.token()
@@ -213,7 +213,7 @@ func (p *path) waiting(h *wire.Header) int {
 	return -1
 }
 
-// flush sends the withheld packets of e, in order, as far as credit and right allow.
+// flush sends the withheld packets of a path, in order, as far as credit and right allow.
 func (e *Endpoint) flush(now time.Duration, path *path, right *exemption, out Sink) {
 	for i := range path.queue {
 		if p := &path.queue[i]; p.sends == 0 {

@@ -186,15 +186,15 @@ func (e *Endpoint) trimSessions(token wamble.Token) {
 	}
 }
 
-// setHome makes e the home of its session, to which pushes are sent.
+// setHome makes a path the home of its session, to which pushes are sent.
 func (e *Endpoint) setHome(now time.Duration, path *path) {
 	path.sess.home, path.sess.homeSince = path, now
 	e.table.timers.sooner(path, now+1) // the timer of home expires the kept answers
 	e.stats.Moved++
 }
 
-// migrateTo moves a session to e after e acknowledged a packet sent at a given time: e becomes
-// home, and packets that wait for an ACK at other addresses are sent to e. Requiring that ACK
+// migrateTo moves a session to a path that acknowledged a packet sent at a given time: it becomes
+// home, and packets that wait for an ACK at other addresses are sent there. Requiring that ACK
 // prevents a sender with a stolen token from directing traffic to an address that never asked
 // for it.
 func (e *Endpoint) migrateTo(now time.Duration, path *path, sent time.Duration, out Sink) {

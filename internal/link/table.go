@@ -80,7 +80,7 @@ func (t *table) add(now time.Duration, peer wamble.Peer, sess *session) *path {
 	return added
 }
 
-// place adds e to the paths of its address, which are ordered by serial.
+// place adds a path to those of its address, which are ordered by serial.
 func (t *table) place(path *path) {
 	t.count++
 	first := t.paths[path.peer]
@@ -94,7 +94,7 @@ func (t *table) place(path *path) {
 	path.beside, first.beside = first.beside, path
 }
 
-// displace removes e from the paths of its address.
+// displace removes a path from those of its address.
 func (t *table) displace(path *path) {
 	t.count--
 	first := t.paths[path.peer]
@@ -112,7 +112,7 @@ func (t *table) displace(path *path) {
 	path.beside = nil
 }
 
-// proven reports whether the address of e has proven itself, for e or for another session.
+// proven reports whether the address of a path has proven itself, for it or for another session.
 func (t *table) proven(path *path) bool {
 	if path.proof.proven {
 		return true
@@ -125,7 +125,7 @@ func (t *table) proven(path *path) bool {
 	return false
 }
 
-// rank returns the list that e is in: unproven paths are evicted first. A silent stream is
+// rank returns the list that the path is in: unproven paths are evicted first. A silent stream is
 // not idle, since its connection shows that the client, perhaps a spectator, is there.
 func (p *path) rank() source {
 	switch {
@@ -155,7 +155,7 @@ func (t *table) delist(path *path) {
 	}
 }
 
-// touch records that a packet arrived at e. It does nothing for a second packet of the same
+// touch records that a packet arrived at a path. It does nothing for a second packet of the same
 // batch.
 func (t *table) touch(now time.Duration, path *path) {
 	if path.seen == now {
@@ -211,7 +211,7 @@ func victim(now time.Duration, lists *[sources]list) *path {
 	return nil
 }
 
-// remove removes e from every index. The caller must have removed it from its session and
+// remove removes a path from every index. The caller must have removed it from its session and
 // dropped its packets.
 func (t *table) remove(path *path) {
 	t.delist(path)

@@ -68,7 +68,7 @@ func (t timers) sooner(path *path, at time.Duration) {
 	}
 }
 
-// set changes the time of e to at.
+// set changes the time of a path to at.
 func (t timers) set(path *path, at time.Duration) {
 	path.timer.at = at
 	t.up(path.timer.slot)

@@ -5,7 +5,7 @@
 //
 //   - a Runtime is one profile that runs: start, journal failure, stop
 //     (runtime.go), with its Options (options.go) and its stage for /readyz (stage.go);
-//   - an instance is a profile in memory, from its restore out of the store until it
+//   - an instance is a profile in memory, from its restoring until it
 //     ends or the journal fails (instance.go); package tape can record it;
 //   - the loop drives the instance and is the only goroutine that calls Step (loop.go).
 //     Its writer sends the answers (writer.go), and a stopwatch measures it
@@ -51,8 +51,8 @@
 //
 // Invariants:
 //
-//   - The loop waits for packets only. It waits for the disk or its writer only when
-//     their backlog is so long that reading more packets would help nobody.
+//   - The loop waits for packets. It waits for the disk or its writer only when their
+//     backlog is so long that reading more packets would help nobody.
 //   - Nothing that belongs to one instance reaches the next.
 //   - After a group of frames was refused, no later frame of the same instance is kept.
 //   - An error or a panic of one profile ends its Runtime alone.

@@ -19,12 +19,13 @@
 //	Submit ──▶ PENDING ─────────────┤
 //	              │                 └──▶ INCORRECT  a penalty; the streak ends
 //	              └───────────────────▶ EXPIRED    its parent was wrong or is
-//	                                               deleted, or the game is over
+//	                                               deleted, its ply has passed
+//	                                               unseen, or the game is over
 //
 // Invariants:
 //
-//   - Every prediction is resolved once: by the move of its ply, by the end of
-//     its parent, or by the end of the game, unless it is deleted before.
+//   - Every prediction is resolved once: by the move of its ply or a later one, by
+//     the end of its parent, or by the end of the game, unless it is deleted before.
 //   - Every prediction was legal, provided that its ancestors come true.
 //   - A prediction is in memory while it is pending, while one that follows it is
 //     pending, and until the next move after its own. A tree has at most maxTree

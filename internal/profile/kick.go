@@ -21,7 +21,8 @@ type Target struct {
 func (w Target) IsZero() bool { return w == Target{} }
 
 // Kick ends sessions, tells their players why (Text is cut to wire.TextLimit bytes), and frees their
-// boards. The players may come back.
+// boards. The players may come back: guests with a new
+// session, others by their login.
 type Kick struct {
 	Whom Target
 	Text string

@@ -101,7 +101,8 @@ func (p *Profile) checkPosition(r *request, uci string) (again, unseen bool) {
 	s, id := r.session, r.h.Board
 	plies, sent := r.ext.Int(wire.KeyBoardPly)
 	if !sent {
-		// the board that this player left, or was offered, has moved on
+		// Old clients do not say which position they saw: the board that this player left, or was offered,
+		// has moved on.
 		return false, s.LastBoard() == id && (r.moved || p.link.Unseen(r.id, id))
 	}
 	b := p.boards.Held(s.ID())

@@ -46,7 +46,7 @@ func (*JournalFailed) apply(p *Profile, out *Output) {
 func (ru *rules) readOnly() bool { return ru.brownout.ReadOnly }
 
 // denyForNow refuses a request that cannot be decided now, and makes link forget it, so that its repetition
-// is new. The refusal is at most three times as long as any request.
+// is new. The refusal is at most three times as long as any request, which an unproven address may be sent.
 func (p *Profile) denyForNow(id link.Request, h wire.Header, out *Output) {
 	reason := "the server is starting"
 	switch {

@@ -46,7 +46,8 @@ const (
 	Stale EventKind = 8
 )
 
-// staleBy returns the event for an intent, and whether it changes facts of people.
+// staleBy returns the event for an intent, and whether it changes facts of people that it names. An intent
+// that names nobody, as PurgeSessions, has no event.
 func staleBy(in intent.Intent) (StoreEvent, bool) {
 	t := in.Kind().Row().Touches(in)
 	c := StoreEvent{What: Stale, Session: t.Session, Merged: t.Keys[0], Key: t.Keys[1], Urgent: t.Urgent}

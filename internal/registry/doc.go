@@ -6,7 +6,7 @@
 //   - a Member is one profile of the store (registry.go), in this process; one member
 //     stands for all other machines;
 //   - a read of the store waits until no member knows anything newer (read.go);
-//   - stale ones of other machines are kept for a minute, for reads of a store that
+//   - events of other machines are kept for a minute, for reads of a store that
 //     does not have the change yet (remoteevents.go);
 //   - a reservation of a key lets one profile at a time make its identity
 //     (reserve.go);

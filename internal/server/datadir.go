@@ -203,7 +203,7 @@ func (m journalMarker) isOf(c *config.Config) (bool, error) {
 	if m.id == "" {
 		return false, nil
 	}
-	log, err := openLogsReadOnly(c)
+	log, err := openLogs(c)
 	if err != nil {
 		return false, err
 	}

@@ -103,15 +103,15 @@ func Reshard(ctx context.Context, c *config.Config, dir string, cfg *config.Prof
 }
 
 // holderTimeout is how long Reshard waits for the lease of a stopped node on the journal in
-// PostgreSQL to expire. It is a little longer than a lease.
+// PostgreSQL to expire: five times the default lease.
 const holderTimeout = 10 * time.Second
 
-// connectTimeout bounds the connection to the journal's database of a process that only reads
-// it. A server has a shorter bound.
+// connectTimeout bounds the connection to the journal's database of a process that serves nobody.
+// A server has a shorter bound.
 const connectTimeout = 10 * time.Second
 
-// openLogsReadOnly opens the logs of the journal's database for reading.
-func openLogsReadOnly(c *config.Config) (*pglog.Log, error) {
+// openLogs opens the logs of the journal's database for a process that serves nobody.
+func openLogs(c *config.Config) (*pglog.Log, error) {
 	db, err := journalDatabase(c)
 	if err != nil {
 		return nil, err
@@ -126,7 +126,7 @@ func openStoppedJournal(ctx context.Context, c *config.Config, dir string) (runn
 	if !usesSharedJournal(c) {
 		return pebblestore.At(JournalDir(dir), pebblestore.Options{}), nil, nil
 	}
-	log, err := openLogsReadOnly(c)
+	log, err := openLogs(c)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -210,7 +210,7 @@ func moveRestrictions(ctx context.Context, c *config.Config, log *pglog.Log, r *
 	return nil
 }
 
-// offlineRestrictions is a admin.TextStore on notes while no server runs.
+// offlineRestrictions is an admin.TextStore on notes while no server runs.
 type offlineRestrictions struct {
 	log  *pglog.Log
 	name string
@@ -355,7 +355,7 @@ func refuseUndrainedPostgres(dir string, c *config.Config) error {
 		if !was.emptied {
 			err = fmt.Errorf("the options journal-* name %s now", now)
 		}
-	} else if log, openErr := openLogsReadOnly(c); openErr != nil {
+	} else if log, openErr := openLogs(c); openErr != nil {
 		err = openErr
 	} else {
 		defer log.Close()

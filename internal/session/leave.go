@@ -51,7 +51,7 @@ func (t *Table) Logout(now time.Time, s *Session, out intent.Intents) {
 	}
 }
 
-// Kick ends a session, anonymous or not. Its token is refused from now on.
+// Kick ends a session, anonymous or not. Its token is refused, until maxRefused others have been.
 func (t *Table) Kick(now time.Time, s *Session) {
 	t.tick(now)
 	s.pending = nil
