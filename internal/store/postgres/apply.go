@@ -274,7 +274,7 @@ func verify(ctx context.Context, conn *pgxpool.Conn, short []statement) (wrong e
 func verified(st statement, row pgx.Row) error {
 	if st.verify == selectOwner {
 		other := &store.Owned{}
-		if err := scanOwner(row, other); err != nil && !isNoRow(err) {
+		if err := scanOwner(row.Scan, other); err != nil && !isNoRow(err) {
 			return err
 		}
 		return other

@@ -59,10 +59,10 @@ func (s *Store) Snapshot(ctx context.Context, ask func(q store.Queries) error) (
 	defer conn.Release() // closes a connection that is in a transaction
 	b := &pgx.Batch{}
 	b.Queue(beginRead)
-	b.Queue(`SELECT journal_id, profile, message FROM journal_cursors WHERE updated_at > NOW() - INTERVAL '1 hour'`).Query(each(func(rows pgx.Rows) error {
+	b.Queue(`SELECT journal_id, profile, message FROM journal_cursors WHERE updated_at > NOW() - INTERVAL '1 hour'`).Query(each(func(scan schema.Scan) error {
 		var one store.Cursor
 		var id []byte
-		err := rows.Scan(&id, &one.Profile, &one.Message)
+		err := scan(&id, &one.Profile, &one.Message)
 		copy(one.Journal[:], id)
 		all = append(all, one)
 		return err
@@ -70,7 +70,7 @@ func (s *Store) Snapshot(ctx context.Context, ask func(q store.Queries) error) (
 	if err := conn.SendBatch(limited, b).Close(); err != nil {
 		return nil, classify(ctx, "read cursors", err)
 	}
-	if err := ask(&Store{pool: s.pool, timeout: s.timeout, snapshot: conn}); err != nil {
+	if err := ask((&Store{pool: s.pool, timeout: s.timeout, snapshot: conn}).withQueries()); err != nil {
 		_, _ = conn.Exec(limited, "ROLLBACK") // its error is not reported: the caller gets err
 		return nil, err
 	}

@@ -1,9 +1,6 @@
 package postgres
 
 import (
-	"context"
-
-	"wamble"
 	"wamble/internal/intent"
 	"wamble/internal/store/schema"
 )
@@ -36,15 +33,4 @@ func mergePlayers(_ string, run []intent.Intent) []statement {
 		}
 	}
 	return all
-}
-
-// merged returns the key of the player that the player of a key was merged into. Errors:
-// store.ErrNotFound if there is none.
-func (s *Store) merged(ctx context.Context, key wamble.PublicKey) (into wamble.PublicKey, err error) {
-	var found []byte
-	err = s.readRow(ctx, "read merged key",
-		`SELECT p.public_key FROM merged_keys k JOIN players p ON p.id = k.player_id WHERE k.public_key = $1`,
-		[]any{key[:]}, &found)
-	copy(into[:], found)
-	return into, err
 }

@@ -121,13 +121,3 @@ func recordShown(_ string, run []intent.Intent) []statement {
 		SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::timestamptz[]) AS v(session, board, uci, at)
 		WHERE ` + here("v.session") + ` ON CONFLICT DO NOTHING`}}
 }
-
-// selectRuns reads the moves of the boards of a page, selectRunsOf those of boards with given
-// numbers, and selectMovers the players of sessions.
-const (
-	selectRuns = `SELECT r.board_id, r.first_ply, r.ended_at, r.moves FROM (SELECT b.id FROM boards b LEFT JOIN game_results g ON g.board_id = b.id %s) page
-		JOIN move_runs r ON r.board_id = page.id ORDER BY r.board_id, r.first_ply`
-	selectRunsOf = `SELECT r.board_id, r.first_ply, r.ended_at, r.moves FROM move_runs r WHERE r.board_id = ANY($1::bigint[]) ORDER BY r.board_id, r.first_ply`
-	selectMovers = `SELECT s.id, coalesce(p.id, 0), coalesce(p.handle, ''), coalesce(p.rating, 0)::float8, s.bot
-		FROM sessions s LEFT JOIN players p ON p.id = s.player_id WHERE s.id = ANY($1::bigint[])`
-)

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"wamble/internal/store"
+	"wamble/internal/store/schema"
 )
 
 // The owner of a profile is a row, not an advisory lock: a row is also on a promoted standby,
@@ -56,7 +57,7 @@ func (s *Store) Beat(ctx context.Context, profile string, o store.Owner) error {
 			still = tag.RowsAffected() == 1
 			return nil
 		})
-		b.Queue(selectOwner, profile).Query(each(func(rows pgx.Rows) error { return scanOwner(rows, &other) }))
+		b.Queue(selectOwner, profile).Query(each(func(scan schema.Scan) error { return scanOwner(scan, &other) }))
 		b.Queue("COMMIT")
 		if err := conn.SendBatch(limited, b).Close(); err != nil || still {
 			return err
@@ -91,7 +92,7 @@ func takeProfile(ctx context.Context, conn *pgxpool.Conn, profile string, o stor
 			return err
 		}
 		var now store.Owned
-		if err := scanOwner(tx.QueryRow(ctx, selectOwner, profile), &now); err != nil {
+		if err := scanOwner(tx.QueryRow(ctx, selectOwner, profile).Scan, &now); err != nil {
 			return err
 		}
 		if !now.By.Same(o) && !o.Follows(now.By) && now.Beat != over {
@@ -102,7 +103,7 @@ func takeProfile(ctx context.Context, conn *pgxpool.Conn, profile string, o stor
 			// A locked row means that the owner is writing a batch: it is alive.
 			lock, args = selectOwner+" AND beat = $2 FOR UPDATE NOWAIT", []any{profile, now.Beat}
 		}
-		switch err := scanOwner(tx.QueryRow(ctx, lock, args...), new(store.Owned)); {
+		switch err := scanOwner(tx.QueryRow(ctx, lock, args...).Scan, new(store.Owned)); {
 		case isNoRow(err), isLocked(err):
 			return &now
 		case err != nil:
@@ -120,20 +121,20 @@ func (s *Store) Owners(ctx context.Context) (owners []store.Owned, err error) {
 		&made); err != nil || !made {
 		return nil, err
 	}
-	err = s.read(ctx, "read owners", func(b *pgx.Batch) {
-		b.Queue(`SELECT journal_id, host, pid, since, beat, profile FROM profile_owners ORDER BY profile`).Query(each(func(rows pgx.Rows) error {
+	err = s.read(ctx, "read owners", schema.Ask{
+		Text: `SELECT journal_id, host, pid, since, beat, profile FROM profile_owners ORDER BY profile`,
+		Row: func(scan schema.Scan) error {
 			var one store.Owned
-			err := scanOwner(rows, &one, &one.Profile)
+			err := scanOwner(scan, &one, &one.Profile)
 			owners = append(owners, one)
 			return err
-		}))
-	})
+		}})
 	return owners, err
 }
 
-func scanOwner(row pgx.Row, o *store.Owned, more ...any) error {
+func scanOwner(scan schema.Scan, o *store.Owned, more ...any) error {
 	var journal []byte
-	err := row.Scan(append([]any{&journal, &o.By.Host, &o.By.PID, &o.By.Since, &o.Beat}, more...)...)
+	err := scan(append([]any{&journal, &o.By.Host, &o.By.PID, &o.By.Since, &o.Beat}, more...)...)
 	copy(o.By.Journal[:], journal)
 	return err
 }

@@ -1,7 +1,6 @@
 package postgres
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -75,11 +74,6 @@ func erasePlayers(_ string, run []intent.Intent) []statement {
 	}
 }
 
-const selectPlayer = `SELECT p.id, p.handle, p.created_at, p.renamed_at, p.rating::float8,
-	coalesce(sum(s.total_score), 0)::float8, coalesce(sum(s.total_prediction_score), 0)::float8,
-	coalesce(sum(s.games_played), 0), coalesce(sum(s.chess960_games_played), 0)
-	FROM players p LEFT JOIN sessions s ON s.player_id = p.id `
-
 // Enrol implements store.Store.
 func (s *Store) Enrol(ctx context.Context, first wamble.Player) (wamble.Player, error) {
 	known, err := s.Player(ctx, first.Key)
@@ -118,22 +112,4 @@ func (s *Store) Claim(ctx context.Context, key wamble.PublicKey, name string, at
 		return wamble.Player{}, classify(ctx, "claim a name", err)
 	}
 	return s.Player(ctx, key)
-}
-
-// Player implements store.Queries.
-func (s *Store) Player(ctx context.Context, key wamble.PublicKey) (wamble.Player, error) {
-	out, err := readOne(ctx, s, "read player", selectPlayer+`WHERE p.public_key = $1 GROUP BY p.id`, []any{key[:]},
-		schema.ScanPlayer)
-	if errors.Is(err, store.ErrNotFound) {
-		into, err := s.merged(ctx, key)
-		if err != nil || into == key {
-			return wamble.Player{}, cmp.Or(err, store.ErrNotFound)
-		}
-		return s.Player(ctx, into)
-	}
-	if err != nil {
-		return wamble.Player{}, err
-	}
-	out.Key = key
-	return out, nil
 }

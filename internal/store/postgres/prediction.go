@@ -1,10 +1,8 @@
 package postgres
 
 import (
-	"context"
 	"time"
 
-	"wamble"
 	"wamble/internal/intent"
 	"wamble/internal/store/schema"
 )
@@ -50,22 +48,4 @@ func resolvePredictions(_ string, run []intent.Intent) []statement {
 			FROM v WHERE p.id = v.id AND p.session_id = v.session AND p.status = 'PENDING' RETURNING p.session_id, p.points_awarded)
 		UPDATE sessions s SET total_prediction_score = s.total_prediction_score + r.points
 		FROM (SELECT session_id, sum(points_awarded) AS points FROM resolved GROUP BY session_id HAVING sum(points_awarded) <> 0) r WHERE s.id = r.session_id`}}
-}
-
-// Predictions implements store.Queries.
-func (s *Store) Predictions(ctx context.Context, boards ...wamble.BoardID) ([]wamble.Prediction, error) {
-	ids := make([]int64, len(boards))
-	for i, b := range boards {
-		ids[i] = int64(b)
-	}
-	return readAll(ctx, s, "read predictions", `WITH RECURSIVE
-		up(id, parent) AS (
-			SELECT id, parent_prediction_id FROM predictions WHERE board_id = ANY($1::bigint[]) AND status = 'PENDING'
-			UNION SELECT p.id, p.parent_prediction_id FROM up JOIN predictions p ON p.id = up.parent),
-		down(id, depth) AS (
-			SELECT id, 0 FROM up WHERE parent IS NULL
-			UNION ALL SELECT up.id, down.depth + 1 FROM down JOIN up ON up.parent = down.id)
-		SELECT p.id, p.board_id, p.session_id, coalesce(p.parent_prediction_id, 0), p.predicted_move_uci, p.move_number, d.depth,
-			p.correct_streak, p.status, p.points_awarded::float8, p.created_at
-		FROM down d JOIN predictions p ON p.id = d.id JOIN sessions s ON s.id = p.session_id ORDER BY d.depth, p.id`, []any{ids}, schema.ScanPrediction)
 }

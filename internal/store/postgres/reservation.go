@@ -1,10 +1,8 @@
 package postgres
 
 import (
-	"context"
 	"time"
 
-	"wamble"
 	"wamble/internal/intent"
 	"wamble/internal/store/schema"
 )
@@ -38,15 +36,4 @@ func removeReservations(_ string, run []intent.Intent) []statement {
 	}
 	return []statement{{rows: -1, args: []any{boards, at}, sql: `
 		DELETE FROM reservations r USING unnest($1::bigint[], $2::timestamptz[]) AS v(board, at) WHERE r.board_id = v.board AND r.started_at <= v.at`}}
-}
-
-// Reservations implements store.Queries.
-func (s *Store) Reservations(ctx context.Context, key wamble.PublicKey, now time.Time) ([]wamble.Reservation, error) {
-	all, err := readAll(ctx, s, "read reservations", `SELECT r.board_id, b.profile, r.session_id, r.reserved_for_white, r.started_at, r.expires_at
-		FROM players p JOIN sessions s ON s.player_id = p.id JOIN reservations r ON r.session_id = s.id JOIN boards b ON b.id = r.board_id
-		WHERE p.public_key = $1 AND r.expires_at > $2 ORDER BY r.expires_at, r.board_id`, []any{key[:], now}, schema.ScanReservation)
-	for i := range all {
-		all[i].Key = key
-	}
-	return all, err
 }

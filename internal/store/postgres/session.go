@@ -2,14 +2,10 @@ package postgres
 
 import (
 	"context"
-	"errors"
 	"time"
-
-	"github.com/jackc/pgx/v5"
 
 	"wamble"
 	"wamble/internal/intent"
-	"wamble/internal/store"
 	"wamble/internal/store/schema"
 )
 
@@ -117,16 +113,15 @@ func setTrust(_ string, run []intent.Intent) []statement {
 // TrustChanges implements store.Queries. A transaction that was not visible when the mark was
 // taken has this number or a higher one, however late it commits.
 func (s *Store) TrustChanges(ctx context.Context, since int64) (all []wamble.TrustLevel, mark int64, err error) {
-	err = s.read(ctx, "read trust", func(b *pgx.Batch) {
-		b.Queue(`SELECT txid_snapshot_xmin(txid_current_snapshot())`).QueryRow(func(row pgx.Row) error { return row.Scan(&mark) })
-		b.Queue(`SELECT id, trust_level FROM sessions WHERE trust_change >= $1 ORDER BY trust_change DESC LIMIT 10000`,
-			since).Query(each(func(rows pgx.Rows) error {
-			var row wamble.TrustLevel
-			err := rows.Scan(&row.Session, &row.Level)
-			all = append(all, row)
-			return err
-		}))
-	})
+	err = s.read(ctx, "read trust",
+		schema.Ask{Text: `SELECT txid_snapshot_xmin(txid_current_snapshot())`, Row: func(scan schema.Scan) error { return scan(&mark) }},
+		schema.Ask{Text: `SELECT id, trust_level FROM sessions WHERE trust_change >= $1 ORDER BY trust_change DESC LIMIT 10000`,
+			Args: []any{since}, Row: func(scan schema.Scan) error {
+				var row wamble.TrustLevel
+				err := scan(&row.Session, &row.Level)
+				all = append(all, row)
+				return err
+			}})
 	if err != nil {
 		return nil, since, err
 	}
@@ -185,69 +180,4 @@ func purgeSessions(_ string, run []intent.Intent) []statement {
 			UPDATE sessions s SET token = NULL, trail = '' FROM gone WHERE s.id = gone.id AND gone.moved`})
 	}
 	return all
-}
-
-const selectSession = `SELECT s.id, s.token, s.player_id, p.public_key, p.handle, s.trust_level, s.created_at, s.last_seen_at,
-	s.total_score::float8, s.total_prediction_score::float8, coalesce(p.rating, 0)::float8, s.games_played, s.chess960_games_played, coalesce(s.token_host, ''), s.bot
-	FROM sessions s LEFT JOIN players p ON p.id = s.player_id `
-
-// Session implements store.Queries.
-func (s *Store) Session(ctx context.Context, token wamble.Token) (wamble.Session, error) {
-	hash := token.Hash()
-	return s.session(ctx, `WHERE s.token = $1`, hash[:])
-}
-
-// SessionByID implements store.Queries.
-func (s *Store) SessionByID(ctx context.Context, id wamble.SessionID) (wamble.Session, error) {
-	return s.session(ctx, `WHERE s.id = $1`, int64(id))
-}
-
-// Holders implements store.Queries.
-func (s *Store) Holders(ctx context.Context, sessions []wamble.SessionID, profile string,
-	terms [32]byte) ([]store.Holder, error) {
-	ids := make([]int64, len(sessions))
-	for i, id := range sessions {
-		ids[i] = int64(id)
-	}
-	h := schema.NewHolders()
-	err := s.read(ctx, "read holders", func(b *pgx.Batch) {
-		b.Queue(selectSession+`WHERE s.id = ANY($1)`,
-			ids).Query(each(func(rows pgx.Rows) error { return h.Session(rows.Scan) }))
-		b.Queue(selectPlayer+`WHERE p.id IN (SELECT player_id FROM sessions WHERE id = ANY($1)) GROUP BY p.id`, ids).
-			Query(each(func(rows pgx.Rows) error { return h.Player(rows.Scan) }))
-		b.Queue(`SELECT session_id FROM profile_terms_acceptances WHERE session_id = ANY($1) AND profile_name = $2 AND tos_hash = $3`, ids, profile, terms[:]).
-			Query(each(func(rows pgx.Rows) error { return h.Acceptance(rows.Scan) }))
-	})
-	if err != nil {
-		return nil, err
-	}
-	return h.All(), nil
-}
-
-// Sessions implements store.Queries.
-func (s *Store) Sessions(ctx context.Context, key wamble.PublicKey, most int) ([]wamble.Session, error) {
-	if err := schema.CheckSessions(most); err != nil {
-		return nil, err
-	}
-	return readAll(ctx, s, "read sessions", selectSession+`WHERE p.public_key = $1 AND s.token IS NOT NULL
-		ORDER BY s.last_seen_at DESC, s.id DESC LIMIT $2`, []any{key[:], most}, schema.ScanSession)
-}
-
-// SessionByHandle implements store.Queries.
-func (s *Store) SessionByHandle(ctx context.Context, handle string) (wamble.Session, error) {
-	out, err := s.session(ctx, `WHERE lower(p.handle) = lower($1) ORDER BY s.last_seen_at DESC, s.id DESC LIMIT 1`,
-		handle)
-	if !errors.Is(err, store.ErrNotFound) {
-		return out, err
-	}
-	var key []byte
-	err = s.readRow(ctx, "read player by handle",
-		`SELECT id, public_key, handle FROM players WHERE lower(handle) = lower($1)`, []any{handle}, &out.Player, &key,
-		&out.Handle)
-	copy(out.Key[:], key)
-	return out, err
-}
-
-func (s *Store) session(ctx context.Context, where string, arg any) (wamble.Session, error) {
-	return readOne(ctx, s, "read session", selectSession+where, []any{arg}, schema.ScanSession)
 }

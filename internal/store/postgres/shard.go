@@ -5,7 +5,6 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"wamble"
 	"wamble/internal/intent"
 	"wamble/internal/store/schema"
 )
@@ -34,18 +33,6 @@ func arriveBoards(_ string, run []intent.Intent) []statement {
 	return []statement{{rows: -1, args: []any{ids, shards, versions}, sql: `
 		DELETE FROM arrivals a USING unnest($1::bigint[], $2::int[], $3::bigint[]) AS v(id, shard, version)
 		WHERE a.board_id = v.id AND a.shard = v.shard AND a.version <= v.version`}}
-}
-
-// Arrivals implements store.Queries.
-func (s *Store) Arrivals(ctx context.Context, profile string, shard, most int) ([]wamble.Board, error) {
-	return s.boards(ctx, `WHERE b.id IN (SELECT board_id FROM arrivals WHERE profile = $1 AND shard = $2 ORDER BY board_id LIMIT $3) ORDER BY b.id`, profile, shard, most)
-}
-
-// Shards implements store.Queries.
-func (s *Store) Shards(ctx context.Context, profile string) (n int, err error) {
-	err = s.readRow(ctx, "read shards", `SELECT coalesce((SELECT shards FROM worlds WHERE profile = $1), 1)`,
-		[]any{profile}, &n)
-	return n, err
 }
 
 // SetShards implements store.Store.

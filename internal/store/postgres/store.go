@@ -114,6 +114,7 @@ func (o Options) Where() string {
 
 // Store is a store.Store in a PostgreSQL database.
 type Store struct {
+	schema.Queries
 	pool    *pgxpool.Pool
 	timeout time.Duration // StatementTimeout
 	owners  sync.Map      // owners of the profiles of this process, by profile
@@ -151,7 +152,12 @@ func Open(o Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open PostgreSQL database: %w", err)
 	}
-	return &Store{pool: pool, timeout: o.StatementTimeout, profile: o.Profile}, nil
+	return (&Store{pool: pool, timeout: o.StatementTimeout, profile: o.Profile}).withQueries(), nil
+}
+
+func (s *Store) withQueries() *Store {
+	s.Queries = schema.Queries{Read: s.read, Dialect: schema.Postgres}
+	return s
 }
 
 // Close closes all connections after the calls in progress. Later calls fail with
@@ -167,16 +173,21 @@ func (s *Store) Verify(context.Context) error { return nil }
 const beginRead = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 
 // read runs queries in one snapshot that cannot write, in one round trip.
-func (s *Store) read(ctx context.Context, what string, queue func(*pgx.Batch)) error {
+func (s *Store) read(ctx context.Context, what string, asks ...schema.Ask) error {
 	limited, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	b := &pgx.Batch{}
+	if s.snapshot == nil {
+		b.Queue(beginRead)
+	}
+	for _, ask := range asks {
+		if q := b.Queue(ask.Text, ask.Args...); ask.Row != nil {
+			q.Query(each(ask.Row))
+		}
+	}
 	if s.snapshot != nil {
-		queue(b)
 		return classify(ctx, what, s.snapshot.SendBatch(limited, b).Close())
 	}
-	b.Queue(beginRead)
-	queue(b)
 	b.Queue("COMMIT")
 	conn, err := s.pool.Acquire(limited)
 	if err != nil {
@@ -186,46 +197,15 @@ func (s *Store) read(ctx context.Context, what string, queue func(*pgx.Batch)) e
 	return classify(ctx, what, conn.SendBatch(limited, b).Close())
 }
 
-// readRow reads one row into variables. Errors: store.ErrNotFound.
+// readRow reads the row of a query into variables.
 func (s *Store) readRow(ctx context.Context, what, sql string, args []any, into ...any) error {
-	return s.read(ctx, what, func(b *pgx.Batch) {
-		b.Queue(sql, args...).QueryRow(func(row pgx.Row) error { return row.Scan(into...) })
-	})
+	return s.read(ctx, what, schema.Ask{Text: sql, Args: args, Row: func(scan schema.Scan) error { return scan(into...) }})
 }
 
-// readOne reads one row. Errors: store.ErrNotFound.
-func readOne[T any](ctx context.Context, s *Store, what, sql string, args []any,
-	scan func(schema.Scan) (T, error)) (one T, err error) {
-	err = s.read(ctx, what, func(b *pgx.Batch) {
-		b.Queue(sql, args...).QueryRow(func(row pgx.Row) error {
-			var err error
-			one, err = scan(row.Scan)
-			return err
-		})
-	})
-	return one, err
-}
-
-// readAll reads all rows.
-func readAll[T any](ctx context.Context, s *Store, what, sql string, args []any,
-	scan func(schema.Scan) (T, error)) (all []T, err error) {
-	err = s.read(ctx, what, func(b *pgx.Batch) {
-		b.Queue(sql, args...).Query(each(func(rows pgx.Rows) error {
-			row, err := scan(rows.Scan)
-			all = append(all, row)
-			return err
-		}))
-	})
-	if err != nil {
-		return nil, err
-	}
-	return all, nil
-}
-
-func each(scan func(pgx.Rows) error) func(pgx.Rows) error {
+func each(row func(schema.Scan) error) func(pgx.Rows) error {
 	return func(rows pgx.Rows) error {
 		for rows.Next() {
-			if err := scan(rows); err != nil {
+			if err := row(rows.Scan); err != nil {
 				return err
 			}
 		}

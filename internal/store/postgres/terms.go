@@ -1,10 +1,8 @@
 package postgres
 
 import (
-	"context"
 	"time"
 
-	"wamble"
 	"wamble/internal/intent"
 	"wamble/internal/store/schema"
 )
@@ -40,13 +38,4 @@ func recordTerms(_ string, run []intent.Intent) []statement {
 			SELECT * FROM unnest($1::bigint[], $2::text[], $3::bytea[], $4::timestamptz[]) AS v(session, profile, hash, at)
 			WHERE ` + here("v.session") + ` ON CONFLICT DO NOTHING`},
 	}
-}
-
-// TermsAccepted implements store.Queries.
-func (s *Store) TermsAccepted(ctx context.Context, id wamble.SessionID, profile string, hash [32]byte) (bool, error) {
-	var yes bool
-	err := s.readRow(ctx, "read terms",
-		`SELECT EXISTS (SELECT FROM profile_terms_acceptances WHERE session_id = $1 AND profile_name = $2 AND tos_hash = $3)`,
-		[]any{int64(id), profile, hash[:]}, &yes)
-	return yes, err
 }

@@ -15,15 +15,15 @@ func TestRunOfAnotherBoard(t *testing.T) {
 			return nil
 		}
 	}
-	p := BoardPage{Boards: []wamble.Board{{ID: 7}}, at: map[wamble.BoardID]int{7: 0},
+	p := boardPage{boards: []wamble.Board{{ID: 7}}, at: map[wamble.BoardID]int{7: 0},
 		movers: map[wamble.SessionID]mover{}}
-	if err := p.ScanRun(run(7)); err != nil {
+	if err := p.scanRun(run(7)); err != nil {
 		t.Error(err)
 	}
-	if err := p.ScanRun(run(8)); err != nil {
+	if err := p.scanRun(run(8)); err != nil {
 		t.Error(err)
 	}
-	if got := p.Boards[0].Moves; len(got) != 1 || got[0].UCI != "e2e4" {
+	if got := p.boards[0].Moves; len(got) != 1 || got[0].UCI != "e2e4" {
 		t.Errorf("the board has %+v, want e2e4", got)
 	}
 }

@@ -22,15 +22,6 @@ type Migration struct {
 	Additive bool
 }
 
-// Dialect is the kind of a database.
-type Dialect int
-
-// The dialects.
-const (
-	Postgres Dialect = iota
-	SQLite
-)
-
 // additive says which migrations are additive, by number and dialect: they add only what an
 // older program ignores, and remove nothing that it needs. Missing entries are not additive.
 var additive = map[int]map[Dialect]bool{

@@ -78,9 +78,9 @@ func appendText(dst []byte, s string) []byte {
 	return append(dst, '"')
 }
 
-// ScanRun reads a run: its board, and its moves with their plies, but without handles and
+// scanRun reads a run: its board, and its moves with their plies, but without handles and
 // ratings. Errors: *BadData.
-func ScanRun(scan Scan) (board wamble.BoardID, moves []wamble.Move, err error) {
+func scanRun(scan Scan) (board wamble.BoardID, moves []wamble.Move, err error) {
 	var first int
 	var ended time.Time
 	var text []byte

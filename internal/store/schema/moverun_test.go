@@ -38,7 +38,7 @@ func TestMoveRuns(t *testing.T) {
 		}
 		i := 0
 		for _, run := range runs {
-			board, read, err := ScanRun(scanning(run))
+			board, read, err := scanRun(scanning(run))
 			if err != nil || board != run.Board || len(read) != run.Count || run.Count > maxRun ||
 				!json.Valid([]byte(run.Moves)) {
 				t.Fatalf("seed %d: got %d moves of a run of %d, %v: %s", seed, len(read), run.Count, err, run.Moves)
@@ -75,7 +75,7 @@ func scanning(r MoveRun) Scan {
 // TestBadRun: a run that a host wrote by hand is read if it is JSON, and refused otherwise.
 func TestBadRun(t *testing.T) {
 	run := MoveRun{Board: 3, First: 5, Ended: time.Unix(1, 0), Moves: "[ [1, \"e2e4\", 0],\n\t[2,\"e7e5\",7] ]"}
-	if _, moves, err := ScanRun(scanning(run)); err != nil || len(moves) != 2 || moves[1].UCI != "e7e5" ||
+	if _, moves, err := scanRun(scanning(run)); err != nil || len(moves) != 2 || moves[1].UCI != "e7e5" ||
 		moves[1].Ply != 6 {
 		t.Errorf("with blanks: got %+v, %v", moves, err)
 	}
@@ -83,7 +83,7 @@ func TestBadRun(t *testing.T) {
 		`[[1,"e2e4",0]]x`, `[[1,"e2e4",0]x[1,"e2e4",0]]`} {
 		run.Moves = text
 		var bad *BadData
-		if _, moves, err := ScanRun(scanning(run)); !errors.As(err, &bad) {
+		if _, moves, err := scanRun(scanning(run)); !errors.As(err, &bad) {
 			t.Errorf("%s: got %+v, %v, want *BadData", text, moves, err)
 		}
 	}

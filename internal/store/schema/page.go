@@ -8,22 +8,22 @@ import (
 	"wamble/internal/guard"
 )
 
-// PageSize is how many boards with their moves a store holds in memory while it yields them.
-const PageSize = 64
+// pageSize is how many boards with their moves a store holds in memory while it yields them.
+const pageSize = 64
 
-// ListedSize is PageSize for the start of a server: with small pages half of the time would be
+// listedSize is pageSize for the start of a server: with small pages half of the time would be
 // the round trips.
-const ListedSize = 1024
+const listedSize = 1024
 
-// Pages yields the boards of successive pages, each read by next from the last board of the
+// pages yields the boards of successive pages, each read by next from the last board of the
 // previous page (at first nil), until a page is not full. No transaction stays open while the
 // caller works.
-func Pages(next func(last *wamble.Board) ([]wamble.Board, error)) iter.Seq2[wamble.Board, error] {
+func pages(next func(last *wamble.Board) ([]wamble.Board, error)) iter.Seq2[wamble.Board, error] {
 	return func(yield func(wamble.Board, error) bool) {
 		var last *wamble.Board
 		for {
 			page, err := next(last)
-			if !yieldAll(page, err, yield) || len(page) < PageSize {
+			if !yieldAll(page, err, yield) || len(page) < pageSize {
 				return
 			}
 			last = &page[len(page)-1]
@@ -31,13 +31,13 @@ func Pages(next func(last *wamble.Board) ([]wamble.Board, error)) iter.Seq2[wamb
 	}
 }
 
-// pagesAhead is how many pages Listed reads at once: with three, a million boards of SQLite are
+// pagesAhead is how many pages listed reads at once: with three, a million boards of SQLite are
 // read in 5.8 s on two cores, with one in 7.3 s.
 const pagesAhead = 3
 
-// Listed yields boards in the order of a list of their numbers. It reads several pages at once
+// listed yields boards in the order of a list of their numbers. It reads several pages at once
 // while the caller works.
-func Listed(list func() ([]int64, error), read func(ids []int64) ([]wamble.Board, error)) iter.Seq2[wamble.Board,
+func listed(list func() ([]int64, error), read func(ids []int64) ([]wamble.Board, error)) iter.Seq2[wamble.Board,
 	error] {
 	return func(yield func(wamble.Board, error) bool) {
 		ids, err := list()
@@ -50,7 +50,7 @@ func Listed(list func() ([]int64, error), read func(ids []int64) ([]wamble.Board
 		var ahead []<-chan page
 		for len(ids) > 0 || len(ahead) > 0 {
 			for len(ids) > 0 && len(ahead) < pagesAhead {
-				n := min(len(ids), ListedSize)
+				n := min(len(ids), listedSize)
 				part, c := ids[:n], make(chan page, 1)
 				readers.Go(func() {
 					var p page

@@ -14,7 +14,7 @@ import (
 // read; the error of a page is returned after the boards before it; and when the caller has
 // enough, or the list ends, no page is read any more.
 func TestListed(t *testing.T) {
-	const n = 5*ListedSize + 7
+	const n = 5*listedSize + 7
 	numbers := make([]int64, n)
 	for i := range numbers {
 		numbers[i] = int64(i + 1)
@@ -28,9 +28,9 @@ func TestListed(t *testing.T) {
 		err  func(error) bool
 	}{
 		{name: "all", want: n, err: func(err error) bool { return err == nil }},
-		{name: "enough", stop: ListedSize + 1, want: ListedSize + 1, err: func(err error) bool { return err == nil }},
-		{name: "a page that cannot be read", bad: func() error { return damaged }, want: 3 * ListedSize, err: func(err error) bool { return errors.Is(err, damaged) }},
-		{name: "a panic", bad: func() error { panic("in a page") }, want: 3 * ListedSize, err: func(err error) bool {
+		{name: "enough", stop: listedSize + 1, want: listedSize + 1, err: func(err error) bool { return err == nil }},
+		{name: "a page that cannot be read", bad: func() error { return damaged }, want: 3 * listedSize, err: func(err error) bool { return errors.Is(err, damaged) }},
+		{name: "a panic", bad: func() error { panic("in a page") }, want: 3 * listedSize, err: func(err error) bool {
 			var p *guard.Panic
 			return errors.As(err, &p)
 		}},
@@ -43,9 +43,9 @@ func TestListed(t *testing.T) {
 				switch ids[0] {
 				case 1:
 					<-first // the next is read meanwhile
-				case ListedSize + 1:
+				case listedSize + 1:
 					close(first)
-				case 3*ListedSize + 1:
+				case 3*listedSize + 1:
 					if tc.bad != nil {
 						if err := tc.bad(); err != nil {
 							return nil, err
@@ -60,7 +60,7 @@ func TestListed(t *testing.T) {
 			}
 			var got []int64
 			var err error
-			for b, e := range Listed(func() ([]int64, error) { return numbers, nil }, read) {
+			for b, e := range listed(func() ([]int64, error) { return numbers, nil }, read) {
 				if err = e; err != nil {
 					break
 				}
@@ -77,7 +77,7 @@ func TestListed(t *testing.T) {
 		})
 	}
 	none := errors.New("no list")
-	for _, err := range Listed(func() ([]int64, error) { return nil, none }, nil) {
+	for _, err := range listed(func() ([]int64, error) { return nil, none }, nil) {
 		if !errors.Is(err, none) {
 			t.Errorf("got %v, want %v", err, none)
 		}

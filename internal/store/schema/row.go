@@ -33,14 +33,8 @@ func (m *moment) Scan(column any) error {
 	return nil
 }
 
-// ScanNumber reads one number.
-func ScanNumber(scan Scan) (n int64, err error) {
-	err = scan(&n)
-	return n, err
-}
-
-// ScanSession reads a session with its player, if it has one.
-func ScanSession(scan Scan) (s wamble.Session, err error) {
+// scanSession reads a session with its player, if it has one.
+func scanSession(scan Scan) (s wamble.Session, err error) {
 	var token, key []byte
 	var player *wamble.PlayerID
 	var handle *string
@@ -58,15 +52,15 @@ func ScanSession(scan Scan) (s wamble.Session, err error) {
 	return s, nil
 }
 
-// ScanPlayer reads a player without their key.
-func ScanPlayer(scan Scan) (p wamble.Player, err error) {
+// scanPlayer reads a player without their key.
+func scanPlayer(scan Scan) (p wamble.Player, err error) {
 	err = scan(&p.ID, &p.Handle, at(&p.Created), at(&p.Renamed), &p.Stats.Rating,
 		&p.Stats.Score, &p.Stats.PredictionScore, &p.Stats.Games, &p.Stats.Chess960Games)
 	return p, err
 }
 
-// ScanBoard reads a board with its holder and its result, without its moves.
-func ScanBoard(scan Scan) (b wamble.Board, err error) {
+// scanBoard reads a board with its holder and its result, without its moves.
+func scanBoard(scan Scan) (b wamble.Board, err error) {
 	var status string
 	var holder *wamble.SessionID
 	var white *bool
@@ -99,14 +93,14 @@ func ScanBoard(scan Scan) (b wamble.Board, err error) {
 	return b, nil
 }
 
-// ScanReservation reads a reservation without the key of its holder.
-func ScanReservation(scan Scan) (r wamble.Reservation, err error) {
+// scanReservation reads a reservation without the key of its holder.
+func scanReservation(scan Scan) (r wamble.Reservation, err error) {
 	err = scan(&r.Board, &r.Profile, &r.Session, &r.White, at(&r.At), at(&r.Expires))
 	return r, err
 }
 
-// ScanPrediction reads a prediction.
-func ScanPrediction(scan Scan) (p wamble.Prediction, err error) {
+// scanPrediction reads a prediction.
+func scanPrediction(scan Scan) (p wamble.Prediction, err error) {
 	var status string
 	err = scan(&p.ID, &p.Board, &p.Session, &p.Parent, &p.UCI, &p.Ply, &p.Depth, &p.Streak, &status, &p.Points,
 		at(&p.At))
@@ -119,14 +113,14 @@ func ScanPrediction(scan Scan) (p wamble.Prediction, err error) {
 	return p, nil
 }
 
-// ScanScore reads a score.
-func ScanScore(scan Scan) (s wamble.Score, err error) {
+// scanScore reads a score.
+func scanScore(scan Scan) (s wamble.Score, err error) {
 	err = scan(&s.Board, &s.Points, &s.Rating, at(&s.At))
 	return s, err
 }
 
-// ScanRank reads a row of a leaderboard.
-func ScanRank(scan Scan) (row wamble.LeaderboardRow, err error) {
+// scanRank reads a row of a leaderboard.
+func scanRank(scan Scan) (row wamble.LeaderboardRow, err error) {
 	var key []byte
 	st := &row.Stats
 	err = scan(&row.Session, &key, &row.Handle, &st.Score, &st.PredictionScore, &st.Rating, &st.Games,

@@ -90,11 +90,7 @@ func Check(ctx context.Context, path string) (problems []string, err error) {
 		return nil, err
 	}
 	defer db.Close()
-	rows, err := db.QueryContext(ctx, fmt.Sprintf("PRAGMA integrity_check(%d)", mostProblems))
-	found, err := scanAll(rows, err, func(scan schema.Scan) (text string, err error) {
-		err = scan(&text)
-		return text, err
-	})
+	found, err := texts(ctx, db, fmt.Sprintf("PRAGMA integrity_check(%d)", mostProblems))
 	if err != nil {
 		return nil, classify(ctx, "check "+path, err)
 	}
@@ -103,13 +99,14 @@ func Check(ctx context.Context, path string) (problems []string, err error) {
 			problems = append(problems, text)
 		}
 	}
-	rows, err = db.QueryContext(ctx,
+	rows, err := db.QueryContext(ctx,
 		fmt.Sprintf(`SELECT "table", ifnull(rowid, 0), parent FROM pragma_foreign_key_check LIMIT %d`, mostProblems))
-	found, err = scanAll(rows, err, func(scan schema.Scan) (string, error) {
+	err = each(rows, err, func(scan schema.Scan) error {
 		var table, parent string
 		var row int64
 		err := scan(&table, &row, &parent)
-		return fmt.Sprintf("row %d of %s points to a row of %s that is not there", row, table, parent), err
+		problems = append(problems, fmt.Sprintf("row %d of %s points to a row of %s that is not there", row, table, parent))
+		return err
 	})
-	return append(problems, found...), classify(ctx, "check "+path, err)
+	return problems, classify(ctx, "check "+path, err)
 }

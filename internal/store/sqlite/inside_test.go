@@ -70,23 +70,36 @@ func TestReadsAreIndexed(t *testing.T) {
 		"idx_bots_by_rating":      {Limit: 10, Bots: true, ByRating: true},
 		"idx_guest_bots_by_score": {Limit: 10, Bots: true},
 	} {
-		ranks, err := schema.RanksOf(q)
-		if err != nil {
-			t.Fatal(err)
-		}
-		s.usesIndex(t, index, ranks.Page, ranks.PageArgs)
+		asked := s.asked(func() error { _, err := s.Leaderboard(t.Context(), q); return err }, t)
+		s.usesIndex(t, index, asked[1])
 	}
-	s.usesIndex(t, "idx_sessions_player", schema.SelectTrails, schema.TrailArgs(1))
-	past := map[string][]any{selectOldest: {"a"}, selectPast: {"a", 1, 2, 3, 4, 5}, selectWalked: {"a", 1, 2, 3}}
-	for query, args := range past {
-		s.usesIndex(t, "idx_boards_made", query, args)
+	for _, ask := range s.asked(func() error { _, err := s.Trail(t.Context(), 1); return err }, t) {
+		s.usesIndex(t, "idx_sessions_player", ask)
+	}
+	for _, ask := range s.asked(func() error { _, err := s.Past(t.Context(), wamble.PastQuery{Profile: "a", Limit: 5}); return err }, t) {
+		s.usesIndex(t, "idx_boards_made", ask)
 	}
 }
 
-// usesIndex fails unless a query uses an index, and reads no table o or s without one.
-func (s *Store) usesIndex(t *testing.T, index, query string, args []any) {
+// asked returns the queries of a read.
+func (s *Store) asked(read func() error, t *testing.T) (asks []schema.Ask) {
 	t.Helper()
-	rows, err := s.readers.Query("EXPLAIN QUERY PLAN "+query, args...)
+	was := s.Read
+	defer func() { s.Read = was }()
+	s.Read = func(ctx context.Context, what string, more ...schema.Ask) error {
+		asks = append(asks, more...)
+		return was(ctx, what, more...)
+	}
+	if err := read(); err != nil || len(asks) == 0 {
+		t.Fatalf("got %d queries and %v", len(asks), err)
+	}
+	return asks
+}
+
+// usesIndex fails unless a query uses an index, and reads no table o or s without one.
+func (s *Store) usesIndex(t *testing.T, index string, ask schema.Ask) {
+	t.Helper()
+	rows, err := s.readers.Query("EXPLAIN QUERY PLAN "+ask.Text, ask.Args...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,13 +1,7 @@
 package sqlite
 
 import (
-	"context"
-	"database/sql"
-	"errors"
-
-	"wamble"
 	"wamble/internal/intent"
-	"wamble/internal/store"
 	"wamble/internal/store/schema"
 )
 
@@ -45,18 +39,4 @@ func (t *tx) mergePlayers(run []intent.Intent) error {
 		}
 	}
 	return nil
-}
-
-// merged returns the key of the player that the player of a key was merged into. Errors:
-// store.ErrNotFound if there is none.
-func (s *Store) merged(ctx context.Context, key wamble.PublicKey) (into wamble.PublicKey, err error) {
-	var found []byte
-	err = s.readers.QueryRowContext(ctx,
-		`SELECT p.public_key FROM merged_keys k JOIN players p ON p.id = k.player_id WHERE k.public_key = ?`,
-		key[:]).Scan(&found)
-	if errors.Is(err, sql.ErrNoRows) {
-		return into, store.ErrNotFound
-	}
-	copy(into[:], found)
-	return into, classify(ctx, "read merged key", err)
 }

@@ -1,8 +1,6 @@
 package sqlite
 
 import (
-	"context"
-	"database/sql"
 	"encoding/json"
 
 	"wamble"
@@ -138,44 +136,4 @@ func (t *tx) recordShown(run []intent.Intent) error {
 	_, err := t.many(`INSERT INTO board_last_move_shown_events (session_id, board_id, shown_uci, emitted_at)
 		SELECT * FROM (VALUES $rows) v WHERE `+here("v.column1")+` ON CONFLICT DO NOTHING`, "(?,?,?,?)", args)
 	return err
-}
-
-// readMoves reads the moves of a page of boards, and their players.
-func readMoves(ctx context.Context, tx *sql.Tx, page *schema.BoardPage) error {
-	ids := make([]wamble.BoardID, len(page.Boards))
-	for i := range ids {
-		ids[i] = page.Boards[i].ID
-	}
-	err := eachOf(ctx, tx, `SELECT r.board_id, r.first_ply, r.ended_at, r.moves FROM json_each(?) j JOIN move_runs r ON r.board_id = j.value
-		ORDER BY r.board_id, r.first_ply`, ids, page.ScanRun)
-	if err == nil {
-		err = eachOf(ctx, tx, `SELECT s.id, ifnull(p.id, 0), ifnull(p.handle, ''), ifnull(p.rating, 0), s.bot FROM json_each(?) j JOIN sessions s ON s.id = j.value LEFT JOIN players p ON p.id = s.player_id`,
-			page.Sessions(), page.ScanMover)
-	}
-	page.NameMovers()
-	return err
-}
-
-// eachOf runs a query whose only argument is a list of numbers, and calls row for each row.
-func eachOf[T any](ctx context.Context, tx *sql.Tx, text string, ids []T, row func(schema.Scan) error) error {
-	list, err := json.Marshal(ids)
-	if err != nil {
-		return err
-	}
-	return eachRow(ctx, tx, text, []any{string(list)}, row)
-}
-
-// eachRow runs a query and calls row for each row.
-func eachRow(ctx context.Context, tx *sql.Tx, text string, args []any, row func(schema.Scan) error) error {
-	rows, err := tx.QueryContext(ctx, text, args...)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		if err := row(rows.Scan); err != nil {
-			return err
-		}
-	}
-	return rows.Err()
 }

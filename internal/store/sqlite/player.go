@@ -1,9 +1,7 @@
 package sqlite
 
 import (
-	"cmp"
 	"context"
-	"database/sql"
 	"errors"
 	"time"
 
@@ -74,11 +72,6 @@ func (t *tx) erasePlayers(run []intent.Intent) error {
 	return nil
 }
 
-const selectPlayer = `SELECT p.id, p.handle, p.created_at, p.renamed_at, p.rating,
-	round(ifnull(sum(s.total_score), 0), 4), round(ifnull(sum(s.total_prediction_score), 0), 4),
-	ifnull(sum(s.games_played), 0), ifnull(sum(s.chess960_games_played), 0)
-	FROM players p LEFT JOIN sessions s ON s.player_id = p.id `
-
 // Enrol implements store.Store.
 func (s *Store) Enrol(ctx context.Context, first wamble.Player) (wamble.Player, error) {
 	known, err := s.Player(ctx, first.Key)
@@ -112,22 +105,4 @@ func (s *Store) Claim(ctx context.Context, key wamble.PublicKey, name string, at
 		return wamble.Player{}, classify(ctx, "claim a name", err)
 	}
 	return s.Player(ctx, key)
-}
-
-// Player implements store.Queries.
-func (s *Store) Player(ctx context.Context, key wamble.PublicKey) (wamble.Player, error) {
-	out, err := schema.ScanPlayer(s.readers.QueryRowContext(ctx, selectPlayer+`WHERE p.public_key = ? GROUP BY p.id`,
-		key[:]).Scan)
-	if errors.Is(err, sql.ErrNoRows) {
-		into, err := s.merged(ctx, key)
-		if err != nil || into == key {
-			return wamble.Player{}, cmp.Or(err, store.ErrNotFound)
-		}
-		return s.Player(ctx, into)
-	}
-	if err != nil {
-		return wamble.Player{}, classify(ctx, "read player", err)
-	}
-	out.Key = key
-	return out, nil
 }

@@ -1,10 +1,6 @@
 package sqlite
 
 import (
-	"context"
-	"encoding/json"
-
-	"wamble"
 	"wamble/internal/intent"
 	"wamble/internal/store/schema"
 )
@@ -54,22 +50,4 @@ func (t *tx) resolvePredictions(run []intent.Intent) error {
 		}
 	}
 	return nil
-}
-
-// Predictions implements store.Queries.
-func (s *Store) Predictions(ctx context.Context, boards ...wamble.BoardID) ([]wamble.Prediction, error) {
-	list, err := json.Marshal(boards)
-	if err != nil {
-		return nil, err
-	}
-	return readAll(ctx, s, "read predictions", `WITH RECURSIVE
-		up(id, parent) AS (
-			SELECT id, parent_prediction_id FROM predictions WHERE board_id IN (SELECT value FROM json_each(?)) AND status = 'PENDING'
-			UNION SELECT p.id, p.parent_prediction_id FROM up JOIN predictions p ON p.id = up.parent),
-		down(id, depth) AS (
-			SELECT id, 0 FROM up WHERE parent IS NULL
-			UNION ALL SELECT up.id, down.depth + 1 FROM down JOIN up ON up.parent = down.id)
-		SELECT p.id, p.board_id, p.session_id, ifnull(p.parent_prediction_id, 0), p.predicted_move_uci, p.move_number, d.depth,
-			p.correct_streak, p.status, p.points_awarded, p.created_at
-		FROM down d JOIN predictions p ON p.id = d.id JOIN sessions s ON s.id = p.session_id ORDER BY d.depth, p.id`, []any{string(list)}, schema.ScanPrediction)
 }

@@ -1,10 +1,6 @@
 package sqlite
 
 import (
-	"context"
-	"time"
-
-	"wamble"
 	"wamble/internal/intent"
 	"wamble/internal/store/schema"
 )
@@ -33,15 +29,4 @@ func (t *tx) removeReservations(run []intent.Intent) error {
 	_, err := t.many(`DELETE FROM reservations WHERE board_id IN
 		(SELECT r.board_id FROM (VALUES $rows) v JOIN reservations r ON r.board_id = v.column1 AND r.started_at <= v.column2)`, "(?,?)", args)
 	return err
-}
-
-// Reservations implements store.Queries.
-func (s *Store) Reservations(ctx context.Context, key wamble.PublicKey, now time.Time) ([]wamble.Reservation, error) {
-	all, err := readAll(ctx, s, "read reservations", `SELECT r.board_id, b.profile, r.session_id, r.reserved_for_white, r.started_at, r.expires_at
-		FROM players p JOIN sessions s ON s.player_id = p.id JOIN reservations r ON r.session_id = s.id JOIN boards b ON b.id = r.board_id
-		WHERE p.public_key = ? AND r.expires_at > ? ORDER BY r.expires_at, r.board_id`, []any{key[:], schema.Micros(now)}, schema.ScanReservation)
-	for i := range all {
-		all[i].Key = key
-	}
-	return all, err
 }

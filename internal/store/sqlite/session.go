@@ -8,7 +8,6 @@ import (
 
 	"wamble"
 	"wamble/internal/intent"
-	"wamble/internal/store"
 	"wamble/internal/store/schema"
 )
 
@@ -136,15 +135,18 @@ func (t *tx) setTrust(run []intent.Intent) error {
 // TrustChanges implements store.Queries. The only writer numbers the changes, so the numbers
 // are in order.
 func (s *Store) TrustChanges(ctx context.Context, since int64) ([]wamble.TrustLevel, int64, error) {
+	var all []wamble.TrustLevel
 	mark := since
-	all, err := readAll(ctx, s, "read trust",
-		`SELECT id, trust_level, trust_change FROM sessions WHERE trust_change > ? ORDER BY trust_change DESC LIMIT 10000`,
-		[]any{since}, func(scan schema.Scan) (row wamble.TrustLevel, err error) {
+	err := s.read(ctx, "read trust", schema.Ask{
+		Text: `SELECT id, trust_level, trust_change FROM sessions WHERE trust_change > ? ORDER BY trust_change DESC LIMIT 10000`,
+		Args: []any{since}, Row: func(scan schema.Scan) error {
+			var row wamble.TrustLevel
 			var change int64
-			err = scan(&row.Session, &row.Level, &change)
+			err := scan(&row.Session, &row.Level, &change)
 			mark = max(mark, change)
-			return row, err
-		})
+			all = append(all, row)
+			return err
+		}})
 	return all, mark, err
 }
 
@@ -223,86 +225,4 @@ func nullable(id int64) any {
 		return nil
 	}
 	return id
-}
-
-// selectSession has no join: clients can request it with unknown tokens at will, and SQLite
-// would plan a LEFT JOIN anew each time, at five times the cost of the read.
-const selectSession = `SELECT s.id, s.token, s.player_id, (SELECT public_key FROM players WHERE id = s.player_id), (SELECT handle FROM players WHERE id = s.player_id),
-	s.trust_level, s.created_at, s.last_seen_at, s.total_score, s.total_prediction_score,
-	ifnull((SELECT rating FROM players WHERE id = s.player_id), 0), s.games_played, s.chess960_games_played, ifnull(s.token_host, ''), s.bot FROM sessions s `
-
-// Session implements store.Queries.
-func (s *Store) Session(ctx context.Context, token wamble.Token) (wamble.Session, error) {
-	hash := token.Hash()
-	return s.session(ctx, `WHERE s.token = ?`, hash[:])
-}
-
-// SessionByID implements store.Queries.
-func (s *Store) SessionByID(ctx context.Context, id wamble.SessionID) (wamble.Session, error) {
-	return s.session(ctx, `WHERE s.id = ?`, int64(id))
-}
-
-// Holders implements store.Queries.
-func (s *Store) Holders(ctx context.Context, sessions []wamble.SessionID, profile string,
-	terms [32]byte) ([]store.Holder, error) {
-	ids, err := json.Marshal(sessions)
-	if err != nil {
-		return nil, err
-	}
-	h, list := schema.NewHolders(), string(ids)
-	err = s.read(ctx, "read holders", func(ctx context.Context, tx *sql.Tx) error {
-		for _, part := range []struct {
-			text string
-			args []any
-			scan func(schema.Scan) error
-		}{
-			{selectSession + `WHERE s.id IN (SELECT value FROM json_each(?))`, []any{list}, h.Session},
-			{selectPlayer + `WHERE p.id IN (SELECT player_id FROM sessions WHERE id IN (SELECT value FROM json_each(?))) GROUP BY p.id`, []any{list}, h.Player},
-			{`SELECT session_id FROM profile_terms_acceptances WHERE session_id IN (SELECT value FROM json_each(?)) AND profile_name = ? AND tos_hash = ?`,
-				[]any{list, profile, terms[:]}, h.Acceptance},
-		} {
-			rows, err := tx.QueryContext(ctx, part.text, part.args...)
-			if _, err := scanAll(rows, err,
-				func(scan schema.Scan) (struct{}, error) { return struct{}{}, part.scan(scan) }); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	return h.All(), nil
-}
-
-// Sessions implements store.Queries.
-func (s *Store) Sessions(ctx context.Context, key wamble.PublicKey, most int) ([]wamble.Session, error) {
-	if err := schema.CheckSessions(most); err != nil {
-		return nil, err
-	}
-	return readAll(ctx, s, "read sessions", selectSession+`WHERE s.player_id = (SELECT id FROM players WHERE public_key = ?) AND s.token IS NOT NULL
-		ORDER BY s.last_seen_at DESC, s.id DESC LIMIT ?`, []any{key[:], most}, schema.ScanSession)
-}
-
-// SessionByHandle implements store.Queries.
-func (s *Store) SessionByHandle(ctx context.Context, handle string) (wamble.Session, error) {
-	out, err := s.session(ctx,
-		`WHERE s.player_id = (SELECT id FROM players WHERE handle = ? COLLATE NOCASE) ORDER BY s.last_seen_at DESC, s.id DESC LIMIT 1`, handle)
-	if !errors.Is(err, store.ErrNotFound) {
-		return out, err
-	}
-	var key []byte
-	err = s.readers.QueryRowContext(ctx, `SELECT id, public_key, handle FROM players WHERE handle = ? COLLATE NOCASE`,
-		handle).Scan(&out.Player, &key, &out.Handle)
-	copy(out.Key[:], key)
-	return out, classify(ctx, "read player by handle", err)
-}
-
-func (s *Store) session(ctx context.Context, where string, arg any) (wamble.Session, error) {
-	ask, err := s.statement(ctx, selectSession+where)
-	if err != nil {
-		return wamble.Session{}, classify(ctx, "read session", err)
-	}
-	out, err := schema.ScanSession(ask.QueryRowContext(ctx, arg).Scan)
-	return out, classify(ctx, "read session", err)
 }

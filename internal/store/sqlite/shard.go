@@ -2,10 +2,7 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 
-	"wamble"
 	"wamble/internal/intent"
 	"wamble/internal/store/schema"
 )
@@ -34,21 +31,6 @@ func (t *tx) arriveBoards(run []intent.Intent) error {
 		}
 	}
 	return nil
-}
-
-// Arrivals implements store.Queries.
-func (s *Store) Arrivals(ctx context.Context, profile string, shard, most int) ([]wamble.Board, error) {
-	return s.boards(ctx, `WHERE b.id IN (SELECT board_id FROM arrivals WHERE profile = ? AND shard = ? ORDER BY board_id LIMIT ?) ORDER BY b.id`, profile, shard, most)
-}
-
-// Shards implements store.Queries.
-func (s *Store) Shards(ctx context.Context, profile string) (int, error) {
-	n := 1
-	err := s.readers.QueryRowContext(ctx, `SELECT shards FROM worlds WHERE profile = ?`, profile).Scan(&n)
-	if errors.Is(err, sql.ErrNoRows) {
-		err = nil
-	}
-	return n, classify(ctx, "read shards", err)
 }
 
 // SetShards implements store.Store.

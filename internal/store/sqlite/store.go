@@ -46,6 +46,7 @@ type Options struct {
 
 // Store is a store.Store in one file.
 type Store struct {
+	schema.Queries
 	path     string
 	readers  *sql.DB
 	writer   *writer
@@ -79,7 +80,9 @@ func Open(o Options) (*Store, error) {
 	}
 	rdb.SetMaxOpenConns(o.Readers)
 	rdb.SetMaxIdleConns(o.Readers)
-	return &Store{path: o.Path, readers: rdb, writer: newWriter(wdb)}, nil
+	s := &Store{path: o.Path, readers: rdb, writer: newWriter(wdb)}
+	s.Queries = schema.Queries{Read: s.read, Dialect: schema.SQLite}
+	return s, nil
 }
 
 // dsn returns the connection string with the quoted path and the settings of a connection.
@@ -112,55 +115,94 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// statement returns a prepared statement, for queries that clients can trigger at will: it is
-// parsed once per connection.
-func (s *Store) statement(ctx context.Context, text string) (*sql.Stmt, error) {
-	if kept, ok := s.prepared.Load(text); ok {
+// read runs queries in one snapshot that cannot write.
+func (s *Store) read(ctx context.Context, what string, asks ...schema.Ask) error {
+	// A statement is prepared before the transaction, because that needs a connection of its own.
+	prepared := make([]*sql.Stmt, len(asks))
+	for i, ask := range asks {
+		var err error
+		if prepared[i], err = s.statement(ctx, ask); err != nil {
+			return classify(ctx, what, err)
+		}
+	}
+	if len(asks) == 1 {
+		return classify(ctx, what, run(ctx, s.readers, prepared[0], asks[0]))
+	}
+	tx, err := s.readers.BeginTx(ctx, nil)
+	if err != nil {
+		return classify(ctx, what, err)
+	}
+	defer func() { _ = tx.Rollback() }() // nothing was written
+	for i, ask := range asks {
+		if prepared[i] != nil {
+			prepared[i] = tx.StmtContext(ctx, prepared[i])
+		}
+		if err := run(ctx, tx, prepared[i], ask); err != nil {
+			return classify(ctx, what, err)
+		}
+	}
+	return nil
+}
+
+// statement returns the prepared statement of a query, nil for a text that varies: many queries are
+// parsed for longer than they run.
+func (s *Store) statement(ctx context.Context, ask schema.Ask) (*sql.Stmt, error) {
+	if ask.Varies {
+		return nil, nil
+	}
+	if kept, ok := s.prepared.Load(ask.Text); ok {
 		return kept.(*sql.Stmt), nil
 	}
-	made, err := s.readers.PrepareContext(ctx, text)
+	made, err := s.readers.PrepareContext(ctx, ask.Text)
 	if err != nil {
 		return nil, err
 	}
-	kept, other := s.prepared.LoadOrStore(text, made)
+	kept, other := s.prepared.LoadOrStore(ask.Text, made)
 	if other {
 		made.Close()
 	}
 	return kept.(*sql.Stmt), nil
 }
 
-// readAll reads all rows of a query.
-func readAll[T any](ctx context.Context, s *Store, what, text string, args []any,
-	scan func(schema.Scan) (T, error)) ([]T, error) {
-	rows, err := s.readers.QueryContext(ctx, text, args...)
-	all, err := scanAll(rows, err, scan)
-	return all, classify(ctx, what, err)
+// asker is a pool or a transaction.
+type asker interface {
+	QueryContext(ctx context.Context, text string, args ...any) (*sql.Rows, error)
 }
 
-// scanAll reads the rows of a query, or returns its error.
-func scanAll[T any](rows *sql.Rows, err error, scan func(schema.Scan) (T, error)) (all []T, _ error) {
+// run runs a query, by its statement unless that is nil.
+func run(ctx context.Context, db asker, prepared *sql.Stmt, ask schema.Ask) error {
+	if prepared == nil {
+		rows, err := db.QueryContext(ctx, ask.Text, ask.Args...)
+		return each(rows, err, ask.Row)
+	}
+	rows, err := prepared.QueryContext(ctx, ask.Args...)
+	return each(rows, err, ask.Row)
+}
+
+// each calls row for each row of a query, or returns the query's error.
+func each(rows *sql.Rows, err error, row func(schema.Scan) error) error {
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer rows.Close()
 	for rows.Next() {
-		row, err := scan(rows.Scan)
-		if err != nil {
-			return nil, err
+		if err := row(rows.Scan); err != nil {
+			return err
 		}
-		all = append(all, row)
 	}
-	return all, rows.Err()
+	return rows.Err()
 }
 
-// read calls work with a transaction that reads one snapshot.
-func (s *Store) read(ctx context.Context, what string, work func(context.Context, *sql.Tx) error) error {
-	tx, err := s.readers.BeginTx(ctx, nil)
-	if err != nil {
-		return classify(ctx, what, err)
-	}
-	defer func() { _ = tx.Rollback() }() // nothing was written
-	return classify(ctx, what, work(ctx, tx))
+// texts reads the first column of a query.
+func texts(ctx context.Context, db *sql.DB, query string) (all []string, err error) {
+	rows, err := db.QueryContext(ctx, query)
+	err = each(rows, err, func(scan schema.Scan) error {
+		var text string
+		err := scan(&text)
+		all = append(all, text)
+		return err
+	})
+	return all, err
 }
 
 // Verify examines the whole file for damage if the previous owner did not end in order. It
@@ -169,11 +211,7 @@ func (s *Store) Verify(ctx context.Context) error {
 	if !s.crashed.Load() {
 		return nil
 	}
-	rows, err := s.readers.QueryContext(ctx, "PRAGMA quick_check(3)")
-	found, err := scanAll(rows, err, func(scan schema.Scan) (text string, err error) {
-		err = scan(&text)
-		return text, err
-	})
+	found, err := texts(ctx, s.readers, "PRAGMA quick_check(3)")
 	if err != nil {
 		return classify(ctx, "check "+s.path, err)
 	}

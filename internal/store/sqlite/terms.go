@@ -1,9 +1,6 @@
 package sqlite
 
 import (
-	"context"
-
-	"wamble"
 	"wamble/internal/intent"
 	"wamble/internal/store/schema"
 )
@@ -24,12 +21,4 @@ func (t *tx) recordTerms(run []intent.Intent) error {
 		}
 	}
 	return nil
-}
-
-// TermsAccepted implements store.Queries.
-func (s *Store) TermsAccepted(ctx context.Context, id wamble.SessionID, profile string, hash [32]byte) (bool, error) {
-	var yes bool
-	err := s.readers.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM profile_terms_acceptances
-		WHERE session_id = ? AND profile_name = ? AND tos_hash = ?)`, int64(id), profile, hash[:]).Scan(&yes)
-	return yes, classify(ctx, "read terms", err)
 }
