@@ -1,7 +1,6 @@
 package runner
 
 import (
-	"bytes"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -254,11 +253,16 @@ func (c *commit) stage(key, value []byte) {
 		c.staged[string(key)] = nil
 		return
 	}
-	c.batch.Set(key, value)
-	c.staged[string(key)] = bytes.Clone(value)
-	if len(value) == 0 {
-		c.staged[string(key)] = []byte{}
+	c.stageOwn(key, append([]byte{}, value...))
+}
+
+// stageOwn is stage for a value that nobody else changes, and that is not nil.
+func (c *commit) stageOwn(key, value []byte) {
+	if c.staged == nil {
+		c.staged = map[string][]byte{}
 	}
+	c.batch.Set(key, value)
+	c.staged[string(key)] = value
 }
 
 // get reads a row of a kind that this group writes only through stage.

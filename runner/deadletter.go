@@ -255,7 +255,7 @@ func (c *commit) revive(row Row) (Row, error) {
 	var h record
 	known := false
 	if in.tracked() {
-		h, known, err = c.record(in.worker, m.ID)
+		h, known, err = c.record(in, m.ID)
 	}
 	to := Row{in.worker, c.post(in.worker, m.Flags.band(), d.Frame)}
 	if known && err == nil {
@@ -283,7 +283,7 @@ func (c *commit) drop(d *DeadLetter, key []byte) {
 	c.forget(key)
 	m, err := DecodeMessage(d.Frame)
 	if in := c.e.ix.inboxes[d.Row.Worker]; err == nil && in != nil && in.tracked() {
-		if h, ok, err := c.record(in.worker, m.ID); err == nil && ok && h.place == placeDead && h.seq == d.Row.Seq {
+		if h, ok, err := c.record(in, m.ID); err == nil && ok && h.place == placeDead && h.seq == d.Row.Seq {
 			c.moved(in, m.ID, placeDeleted, 0, nil)
 		}
 	}

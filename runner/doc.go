@@ -71,7 +71,7 @@
 //	8 inbox_fired    worker u64, seq u64   timer key, LMSG frame
 //	9 dedupe_expiry  expires, dedupe key   nothing
 //	10 history       worker u64, hash 16   HIS0 record of a message in a named queue
-//	11 finished      worker u64, n u64     hash of its id, in the order of their end
+//	11 finished      worker u64, n u64     hash of its id and HIS0 record of its end, in that order
 //
 // # Statuses of the original
 //

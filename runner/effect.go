@@ -158,7 +158,7 @@ func (c *commit) applyTx(t *Tx) {
 	}
 	for _, x := range t.effects {
 		if x.unique {
-			if there, err := c.queued(x.to, frameID(x.frame)); there || err != nil {
+			if there, err := c.queued(c.e.ix.inbox(x.to), frameID(x.frame)); there || err != nil {
 				continue
 			}
 		}

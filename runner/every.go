@@ -154,7 +154,7 @@ func (c *commit) runSchedule(x *scheduled, now int64) {
 		return // it was checked before
 	}
 	due := min(x.timer.due, now)
-	if waits, err := c.queued(m.To, []byte(x.lastID)); x.lastID != "" && (waits || err != nil) {
+	if waits, err := c.queued(c.e.ix.inbox(m.To), []byte(x.lastID)); x.lastID != "" && (waits || err != nil) {
 		x.skipped++
 	} else {
 		x.last, x.lastID = due, x.name+"@"+time.UnixMilli(due).UTC().Format(time.RFC3339)

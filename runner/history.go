@@ -14,7 +14,11 @@ import (
 // the message.
 //
 //	10 history    worker u64, hash of id 16   HIS0 record
-//	11 finished   worker u64, number u64      hash of id 16
+//	11 finished   worker u64, number u64      hash of id 16, perhaps HIS0 record of the last run
+//
+// A commit reads no record of a message that succeeds: the record stays as it was when the
+// message waited, and the finished row has the last run, with the message's number in the inbox
+// as its seq. complete puts the two together.
 //
 //	 0 HIS0         4 place u8        5 runs u8          6 id length u16
 //	 8 attempts u32 12 result length u32  16 seq u64     24 due i64
@@ -128,17 +132,56 @@ func frameID(frame []byte) []byte {
 }
 
 // record returns the record of a message, and false if it has none.
-func (c *commit) record(worker uint64, id []byte) (record, bool, error) {
-	value, ok, err := c.get(historyKey(nil, worker, dedupeHash(id)))
+func (c *commit) record(in *inbox, id []byte) (record, bool, error) {
+	hash := dedupeHash(id)
+	value, ok, err := c.get(historyKey(nil, in.worker, hash))
 	if err != nil || !ok {
 		return record{}, false, err
 	}
 	h, err := decodeRecord(value)
-	return h, err == nil, nil // one that does not decode is replaced
+	if err != nil {
+		return record{}, false, nil // it is replaced
+	}
+	if n, finished := in.finished.numbers[hash]; finished {
+		if value, _, err = c.get(finishedKey(in.worker, n)); err != nil {
+			return record{}, false, err
+		}
+		h.complete(n, value)
+	}
+	return h, true, nil
 }
 
+// complete adds the last run of a message that has succeeded. value is the finished row n of its
+// id, which may be of an earlier message.
+func (h *record) complete(n uint64, value []byte) bool {
+	last, ok := decodeFinished(value)
+	if !ok || h.place != placeInbox || h.seq != last.seq {
+		return false
+	}
+	h.place, h.seq, h.ended, h.due = placeDone, n, last.ended, 0
+	h.attempts = max(h.attempts, last.attempts)
+	if len(last.result) > 0 {
+		h.result = last.result
+	}
+	for _, run := range last.runs {
+		h.add(run)
+	}
+	return true
+}
+
+// decodeFinished returns the last run in a finished row, and false if it has none.
+func decodeFinished(value []byte) (record, bool) {
+	if len(value) <= dedupeHashLen {
+		return record{}, false
+	}
+	h, err := decodeRecord(value[dedupeHashLen:])
+	return h, err == nil
+}
+
+func finishedKey(worker, n uint64) []byte { return rowKey(nil, finishedTable, Row{worker, n}) }
+
 func (c *commit) putRecord(worker uint64, hash [dedupeHashLen]byte, h *record) {
-	c.stage(historyKey(nil, worker, hash), h.append(nil))
+	c.stageOwn(historyKey(nil, worker, hash), h.append(nil))
 }
 
 // began creates the record of a posted message. A duplicate of a message with the flag Dedupe
@@ -147,7 +190,7 @@ func (c *commit) began(in *inbox, frame []byte, p place, seq uint64, due int64) 
 	id := frameID(frame)
 	h := record{posted: c.now, id: id[:min(len(id), maxHistoryID)]}
 	if Flags(frame[13])&Dedupe != 0 {
-		old, ok, err := c.record(in.worker, id)
+		old, ok, err := c.record(in, id)
 		if done, bad := c.isDone(in.worker, id); ok && errors.Join(err, bad) == nil &&
 			(done || !old.place.finished() && old.place != placeDead) {
 			h = old
@@ -160,7 +203,7 @@ func (c *commit) began(in *inbox, frame []byte, p place, seq uint64, due int64) 
 // moved updates the place of a message. A message without a record gets one.
 func (c *commit) moved(in *inbox, id []byte, p place, seq uint64, change func(h *record)) {
 	hash := dedupeHash(id)
-	h, ok, err := c.record(in.worker, id)
+	h, ok, err := c.record(in, id)
 	if err != nil || !ok {
 		h = record{posted: c.now, id: id[:min(len(id), maxHistoryID)]}
 	}
@@ -172,7 +215,7 @@ func (c *commit) moved(in *inbox, id []byte, p place, seq uint64, change func(h 
 		change(&h)
 	}
 	if p.finished() {
-		if h.seq = c.finish(in, hash); h.seq < in.finished.low {
+		if h.seq = c.finish(in, hash, id, hash[:]); len(in.finished.list) == 0 {
 			c.stage(historyKey(nil, in.worker, hash), nil) // no history is kept
 			return
 		}
@@ -180,30 +223,87 @@ func (c *commit) moved(in *inbox, id []byte, p place, seq uint64, change func(h 
 	c.putRecord(in.worker, hash, &h)
 }
 
-// finish adds a message to the finished ones of its queue, and deletes the oldest records
-// beyond Options.KeepHistory.
-func (c *commit) finish(in *inbox, hash [dedupeHashLen]byte) uint64 {
-	n := in.finished.next
-	in.finished.next++
-	c.stage(rowKey(nil, finishedTable, Row{in.worker, n}), hash[:])
-	for in.finished.next-in.finished.low > uint64(c.e.o.KeepHistory) {
-		low := in.finished.low
-		in.finished.low++
-		key := rowKey(nil, finishedTable, Row{in.worker, low})
-		value, ok, err := c.get(key)
-		if err != nil || !ok || len(value) != dedupeHashLen {
-			continue
-		}
-		old := historyKey(nil, in.worker, [dedupeHashLen]byte(value))
-		c.stage(key, nil)
-		if value, ok, err := c.get(old); err == nil && ok {
-			// The id may have been used again since.
-			if h, err := decodeRecord(value); err != nil || h.place.finished() && h.seq == low {
-				c.stage(old, nil)
-			}
-		}
+// finishedList is the finished messages of a queue that are kept, in the order of their end.
+type finishedList struct {
+	next    uint64 // the next number
+	list    []finished
+	numbers map[[dedupeHashLen]byte]uint64 // the last number of an id
+}
+
+type finished struct {
+	n    uint64
+	hash [dedupeHashLen]byte
+	// only says that its id was made by Post, so that no other message has it. It is false for a
+	// message of an earlier process.
+	only bool
+}
+
+func (f *finishedList) add(x finished) {
+	f.next = x.n + 1
+	f.list = append(f.list, x)
+	f.numbers[x.hash] = x.n
+}
+
+// dropFirst removes the oldest message from the list.
+func (f *finishedList) dropFirst() finished {
+	x := f.list[0]
+	f.list = f.list[1:]
+	if f.numbers[x.hash] == x.n {
+		delete(f.numbers, x.hash)
+	}
+	return x
+}
+
+// finish adds a message to the finished ones of its queue, and deletes the oldest ones beyond
+// Options.KeepHistory. value begins with the hash of id.
+func (c *commit) finish(in *inbox, hash [dedupeHashLen]byte, id, value []byte) uint64 {
+	f := &in.finished
+	n := f.next
+	f.add(finished{n, hash, isMadeUp(id)})
+	c.stageOwn(finishedKey(in.worker, n), value)
+	for len(f.list) > c.e.o.KeepHistory {
+		c.forgetFinished(in.worker, f.dropFirst())
 	}
 	return n
+}
+
+// forgetFinished deletes a finished message, and its record, unless that is of a later message
+// with the same id.
+func (c *commit) forgetFinished(worker uint64, x finished) {
+	at, key := historyKey(nil, worker, x.hash), finishedKey(worker, x.n)
+	if x.only {
+		c.stage(key, nil)
+		c.stage(at, nil)
+		return
+	}
+	value, _, err := c.get(key)
+	c.stage(key, nil)
+	last, ran := decodeFinished(value)
+	value, ok, bad := c.get(at)
+	if err != nil || bad != nil || !ok {
+		return
+	}
+	h, err := decodeRecord(value)
+	if err != nil || h.place.finished() && h.seq == x.n || ran && h.place == placeInbox && h.seq == last.seq {
+		c.stage(at, nil)
+	}
+}
+
+// succeeded records the last run of d.
+func (c *commit) succeeded(in *inbox, d *Delivery) {
+	if d.frameErr != nil {
+		return // its id is unknown
+	}
+	if d.Flags&Dedupe != 0 {
+		c.ran(in, d, placeDone, 0, nil) // its record may be that of the job with its id that ran
+		return
+	}
+	hash := dedupeHash(d.ID)
+	h := record{
+		place: placeDone, seq: d.Row.Seq, ended: c.now, attempts: d.Attempts, id: d.ID[:min(len(d.ID), maxHistoryID)],
+		result: d.result, runs: []recordedRun{{ended: c.now, took: d.took}},
+	}
+	c.finish(in, hash, d.ID, h.append(bytes.Clone(hash[:])))
 }
 
 // ran records the result of a run of d, which is at p under seq now.
@@ -224,11 +324,16 @@ func (c *commit) ran(in *inbox, d *Delivery, p place, seq uint64, err error) {
 			run.err = err.Error()
 			run.err = run.err[:min(len(run.err), maxRunError)]
 		}
-		if len(h.runs) >= maxRuns {
-			h.runs = h.runs[len(h.runs)-maxRuns+1:]
-		}
-		h.runs = append(h.runs, run)
+		h.add(run)
 	})
+}
+
+// add adds a run, and drops the oldest beyond maxRuns.
+func (h *record) add(run recordedRun) {
+	if len(h.runs) >= maxRuns {
+		h.runs = h.runs[len(h.runs)-maxRuns+1:]
+	}
+	h.runs = append(h.runs, run)
 }
 
 // SetResult keeps b as the result of the message, if it has a history and this run is
@@ -241,21 +346,17 @@ func (d *Delivery) SetResult(b []byte) error {
 	return nil
 }
 
-// span is the numbers from low up to, but not including, next.
-type span struct{ low, next uint64 }
-
-// loadFinished reads the numbers of the finished messages of all queues.
+// loadFinished reads which messages of all queues are finished.
 func (e *engine) loadFinished() error {
 	for _, in := range e.ix.names {
+		f := &in.finished
 		lo, hi := inboxRange(finishedTable, in.worker, 0)
-		first := true
-		err := e.back.Scan(lo, hi, func(key, _ []byte) bool {
-			if row, err := decodeRowKey(key[1:]); err == nil {
-				if first {
-					in.finished.low = row.Seq
-				}
-				in.finished.next, first = row.Seq+1, false
+		err := e.back.Scan(lo, hi, func(key, value []byte) bool {
+			row, err := decodeRowKey(key[1:])
+			if err != nil || len(value) < dedupeHashLen {
+				return true
 			}
+			f.add(finished{n: row.Seq, hash: [dedupeHashLen]byte(value)})
 			return true
 		})
 		if err != nil {
@@ -266,7 +367,7 @@ func (e *engine) loadFinished() error {
 }
 
 // queued reports whether a message with this id waits or runs.
-func (c *commit) queued(worker uint64, id []byte) (bool, error) {
-	h, ok, err := c.record(worker, id)
+func (c *commit) queued(in *inbox, id []byte) (bool, error) {
+	h, ok, err := c.record(in, id)
 	return ok && (h.place == placeInbox || h.place == placeTimer) && bytes.HasPrefix(id, h.id), err
 }

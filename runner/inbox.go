@@ -48,8 +48,7 @@ type inbox struct {
 	worker uint64
 	name   string // empty if it has none
 	paused bool   // see PauseQueue
-	// finished has the numbers of the finished messages that are kept.
-	finished span
+	finished finishedList
 	inboxState
 	seen  [bandCount]uint64
 	upper [bandCount]uint64 // one above the last row of each band

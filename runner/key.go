@@ -25,7 +25,7 @@ const (
 	expiryTable table = 9 // expiry, dedupe key → nothing
 
 	historyTable  table = 10 // worker, hash of id → record
-	finishedTable table = 11 // worker, number → hash of id
+	finishedTable table = 11 // worker, number → hash of id, record of the last run
 )
 
 // Row identifies an inbox row. A worker's rows share one sequence of numbers, regardless of

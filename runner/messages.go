@@ -92,11 +92,30 @@ func (r *Runner) Message(queue, id string) (MessageInfo, error) {
 		if err != nil {
 			return err
 		}
+		if err := e.addLastRun(v, n, dedupeHash([]byte(id)), &h); err != nil {
+			return err
+		}
 		m, err = r.describe(v, n, &h)
 		m.ID = id
 		return err
 	})
 	return m, err
+}
+
+// addLastRun completes the record of a message that has succeeded.
+func (e *engine) addLastRun(v Reader, queue uint64, hash [dedupeHashLen]byte, h *record) error {
+	var n uint64
+	e.ix.mu.Lock()
+	if in := e.ix.inboxes[queue]; in != nil {
+		n = in.finished.numbers[hash]
+	}
+	e.ix.mu.Unlock()
+	if n == 0 {
+		return nil
+	}
+	value, _, err := v.Get(nil, finishedKey(queue, n))
+	h.complete(n, value)
+	return err
 }
 
 // describe adds the stored message to a record.
@@ -302,19 +321,27 @@ func (r *Runner) eachFinished(queue, from uint64, visit func(MessageInfo) bool) 
 	return r.view(func(_ *engine, v View) error {
 		lo, hi := inboxRange(finishedTable, queue, from)
 		var failed error
-		err := v.Scan(lo, hi, func(key, hash []byte) bool {
+		err := v.Scan(lo, hi, func(key, finished []byte) bool {
 			row, err := decodeRowKey(key[1:])
-			if err != nil || len(hash) != dedupeHashLen {
+			if err != nil || len(finished) < dedupeHashLen {
 				return true
 			}
-			value, ok, err := v.Get(nil, historyKey(nil, queue, [dedupeHashLen]byte(hash)))
+			value, _, err := v.Get(nil, historyKey(nil, queue, [dedupeHashLen]byte(finished)))
 			if err != nil {
 				failed = err
 				return false
 			}
 			h, err := decodeRecord(value)
-			if !ok || err != nil || !h.place.finished() || h.seq != row.Seq {
-				return true // the id was used again
+			switch {
+			case err == nil && h.complete(row.Seq, finished):
+			case err == nil && h.place.finished() && h.seq == row.Seq:
+			default: // the id was used again: only the last run is known
+				last, ok := decodeFinished(finished)
+				if !ok {
+					return true
+				}
+				h = last
+				h.seq = row.Seq
 			}
 			m, err := r.describe(v, queue, &h)
 			failed = err

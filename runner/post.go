@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"math"
+	"slices"
 )
 
 // band returns the band of a message with these flags.
@@ -138,7 +139,7 @@ func (r *Runner) postOwn(ctx context.Context, e *engine, m *Message) (Row, error
 // admitted message can always be stored, delivered and buried.
 func (e *engine) admit(ctx context.Context, m *Message) (size int, err error) {
 	if len(m.ID) == 0 {
-		m.ID = []byte(rand.Text())
+		m.ID = []byte(rand.Text()) // see isMadeUp
 	}
 	if m.Queue != "" {
 		if m.To, err = e.queue(ctx, m.Queue); err != nil {
@@ -154,6 +155,14 @@ func (e *engine) admit(ctx context.Context, m *Message) (size int, err error) {
 		err = fmt.Errorf("worker %d: %w", m.To, ErrInvalid)
 	}
 	return size, err
+}
+
+// isMadeUp reports whether an id looks like one of rand.Text: it has 128 random bits.
+func isMadeUp(id []byte) bool {
+	const length = 26
+	return len(id) == length && !slices.ContainsFunc(id, func(c byte) bool {
+		return (c < 'A' || c > 'Z') && (c < '2' || c > '7')
+	})
 }
 
 // encode admits m and returns its frame.
@@ -180,10 +189,11 @@ func (c *commit) refuseQueued(m *Message) error {
 	if !m.Unique {
 		return nil
 	}
-	if in := c.e.ix.inboxes[m.To]; in == nil || !in.tracked() {
+	in := c.e.ix.inboxes[m.To]
+	if in == nil || !in.tracked() {
 		return errUnnamed
 	}
-	there, err := c.queued(m.To, m.ID)
+	there, err := c.queued(in, m.ID)
 	if there {
 		err = fmt.Errorf("message %q waits or runs: %w", m.ID, ErrExists)
 	}

@@ -63,7 +63,7 @@ func (e *engine) queue(ctx context.Context, name string) (uint64, error) {
 
 // christen sets the name of an inbox.
 func (ix *index) christen(in *inbox, name string) {
-	in.name, in.finished = name, span{1, 1}
+	in.name, in.finished = name, finishedList{next: 1, numbers: map[[dedupeHashLen]byte]uint64{}}
 	ix.names[name] = in
 }
 

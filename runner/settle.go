@@ -164,7 +164,7 @@ func (o *settleOp) settle(c *commit, i int) int {
 	}
 	for k, r := range o.results[first:] {
 		if r.err == nil && in.tracked() {
-			c.ran(in, &o.b.list[i+k], placeDone, 0, nil)
+			c.succeeded(in, &o.b.list[i+k])
 		}
 	}
 	if !failed {
@@ -203,7 +203,7 @@ func (o *settleOp) one(c *commit, i int) settled {
 		if r.err == nil {
 			c.remove(in, d.Row.Seq, d.queue)
 			if in.tracked() {
-				c.ran(in, d, placeDone, 0, nil)
+				c.succeeded(in, d)
 			}
 		}
 		return r
