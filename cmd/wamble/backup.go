@@ -42,7 +42,7 @@ long as journal-keep says.
 The option backup-dir lets the server make backups by itself.`,
 		Example: `  wamble backup /var/backups/wamble-today
   wamble backup /var/backups/wamble-today.tar
-  wamble backup /var/backups/wamble-today --dump 'sudo -u postgres pg_dump -Fc --exclude-table-data=profile_owners wamble >/var/backups/games.dump'`,
+  wamble backup /var/backups/wamble-today --dump 'umask 077; sudo -u postgres pg_dump -Fc --exclude-table-data=profile_owners wamble >/var/backups/games.dump'`,
 		Args: oneArg("a directory or a file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			began := time.Now()
@@ -77,7 +77,8 @@ The option backup-dir lets the server make backups by itself.`,
 			for _, p := range m.Profiles {
 				if p.Store == "" && dump == "" {
 					fmt.Fprintf(cmd.OutOrStdout(),
-						"profile %s: its games are in PostgreSQL; a restore needs that database as it was at %s or later\n", p.Name, m.Began.Format(time.RFC3339))
+						"NOT IN IT are the games of the profile %s, in PostgreSQL: a restore needs that database as it was at %s or later\n",
+						p.Name, m.Began.Format(time.RFC3339))
 				}
 			}
 			return nil

@@ -17,8 +17,10 @@ func restoreCommand() *cobra.Command {
 		Use:   "restore DIR|FILE.tar",
 		Short: "Make a data directory of a backup",
 		Long: `Restore brings games and journal of a backup back to a data directory on which no
-server runs, and what only the journal has to the games. With --verify everything is
-checked then, as 'wamble fsck' does.
+server runs, and what only the journal has to the games. First it checks that every
+file of the backup has the SHA-256 with which it was made, and that none is missing or
+extra; a backup that has changed is refused, and nothing is touched. With --verify the
+new directory is checked at the end as 'wamble fsck' does. What was checked is printed.
 
 A directory that has games or a journal is replaced only with --overwrite. If it is
 interrupted, give the command again; no server starts on the directory before.
@@ -51,9 +53,11 @@ and writes as the owner of the data directory.`,
 				return server.BackupStores(stores), err
 			}
 			to := backup.Target{Dir: dir, Overwrite: overwrite, AsCaller: asCaller, Stores: open}
-			if err := backup.From(cmd.Context(), args[0], to, progressLine(cmd.ErrOrStderr())); err != nil {
+			m, err := backup.From(cmd.Context(), args[0], to, progressLine(cmd.ErrOrStderr()))
+			if err != nil {
 				return err
 			}
+			fmt.Fprintf(cmd.OutOrStdout(), "ok   %s: %s\n", args[0], m.Checked())
 			fmt.Fprintf(cmd.OutOrStdout(), "%s is restored in %v\n", dir, time.Since(began).Round(time.Millisecond))
 			if !verify {
 				return nil
@@ -66,7 +70,7 @@ and writes as the owner of the data directory.`,
 	}
 	flags.registerData(cmd)
 	cmd.Flags().BoolVar(&overwrite, "overwrite", false, "replace games and journal that are there")
-	cmd.Flags().BoolVar(&verify, "verify", false, "check everything afterwards, and replay all games")
+	cmd.Flags().BoolVar(&verify, "verify", false, "check the new directory as 'wamble fsck' does, and replay all games")
 	return cmd
 }
 
@@ -76,7 +80,7 @@ func fsckCommand() *cobra.Command {
 		Use:   "fsck",
 		Short: "Check a data directory on which no server runs",
 		Long: `Fsck looks at the files of a data directory on which no server runs, and says what
-to do: whether the files of games are whole and their rows point to rows, whether all
+to do: whether SQLite finds its files whole and that rows point to rows, whether all
 games can be replayed to the positions of their boards, whether the journal can be
 read, and whether it has everything that the games do not have yet; and whether what
 a crash has left for the next start is whole.

@@ -29,6 +29,7 @@ type Status struct {
 	Departing []Departing `json:"departing,omitempty"`
 	// Parts has the holders of the journal's partitions, by index.
 	Parts   []PartStatus    `json:"parts,omitempty"`
+	Backups *BackupStatus   `json:"backups,omitempty"` // nil without backup-dir
 	Reload  *Reloaded       `json:"last_reload,omitempty"`
 	Handoff *handoff.Result `json:"last_handoff,omitempty"`
 }
@@ -38,6 +39,25 @@ type JournalStatus struct {
 	State       string `json:"state"`
 	Durability  string `json:"durability"`
 	DeadLetters uint64 `json:"dead_letters"`
+}
+
+// BackupStatus tells of the scheduled backups.
+type BackupStatus struct {
+	Dir  string    `json:"dir"`
+	Last time.Time `json:"last,omitzero"`
+	// Without has the profiles whose games are not in the backups, because they are in PostgreSQL.
+	Without []string `json:"without,omitempty"`
+}
+
+func (b *BackupStatus) String() string {
+	text := b.Dir + ", none yet"
+	if !b.Last.IsZero() {
+		text = b.Dir + ", the last of " + b.Last.Format(time.DateTime) + " UTC"
+	}
+	if len(b.Without) > 0 {
+		text += "; NOT IN THEM are the games of " + strings.Join(b.Without, ", ") + ", in PostgreSQL"
+	}
+	return text
 }
 
 // ProfileStatus is the state of a profile.
@@ -200,6 +220,9 @@ func printStatus(w io.Writer, result any) error {
 	}
 	if s.Draining {
 		rows = append(rows, "draining\tnobody new is taken; 'wamble drain off' ends it")
+	}
+	if s.Backups != nil {
+		rows = append(rows, "backups\t"+s.Backups.String())
 	}
 	rows = append(rows, "reload\t"+showReload(s.Reload), "handoff\t"+showHandoff(s.Handoff))
 	// The profiles, with their shards.

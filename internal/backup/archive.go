@@ -2,6 +2,7 @@ package backup
 
 import (
 	"archive/tar"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -57,8 +58,8 @@ func To(ctx context.Context, s Source, name string, progress func(Progress)) (Ma
 // server's user may not be able to write elsewhere.
 const unpackedName = "restore-unpacked"
 
-// From restores a backup that To has made.
-func From(ctx context.Context, name string, t Target, progress func(Progress)) error {
+// From restores a backup that To has made, and returns its manifest. Errors: those of Restore.
+func From(ctx context.Context, name string, t Target, progress func(Progress)) (Manifest, error) {
 	isDir := true
 	_ = as(t.AsCaller, func() error {
 		info, err := os.Stat(name)
@@ -70,17 +71,17 @@ func From(ctx context.Context, name string, t Target, progress func(Progress)) e
 	}
 	parts := filepath.Join(t.Dir, unpackedName)
 	if err := errors.Join(os.RemoveAll(parts), os.MkdirAll(parts, 0o700)); err != nil {
-		return err
+		return Manifest{}, err
 	}
 	defer os.RemoveAll(parts)
 	if err := t.unpack(name, parts); err != nil {
-		return fmt.Errorf("%s: %w", name, err)
+		return Manifest{}, fmt.Errorf("%s: %w", name, err)
 	}
 	if _, err := os.Stat(filepath.Join(parts, manifestName)); err != nil {
-		return fmt.Errorf("%s: %w", name, errNoArchive)
+		return Manifest{}, fmt.Errorf("%s: %w", name, errNoArchive)
 	}
 	t.AsCaller = nil // the unpacked files are in the data directory
-	return Restore(ctx, parts, t, progress)
+	return t.restoreDir(ctx, parts, name, progress)
 }
 
 func pack(dir, to string) error {
@@ -111,7 +112,7 @@ func (t *Target) unpack(name, dir string) error {
 	for r := tar.NewReader(f); ; {
 		h, err := r.Next()
 		if errors.Is(err, io.EOF) {
-			return nil
+			return zeros(f, 1<<20) // the end of an archive
 		}
 		if err != nil && first {
 			return errNoArchive
@@ -138,8 +139,28 @@ func (t *Target) unpack(name, dir string) error {
 			return err
 		}
 		_, err = io.Copy(out, r)
+		if err == nil {
+			err = zeros(f, -h.Size&(blockSize-1))
+		}
 		if err = errors.Join(err, out.Close()); err != nil {
 			return err
 		}
 	}
+}
+
+// blockSize is what the parts of an archive are padded to.
+const blockSize = 512
+
+// zeros checks that an archive has only zeros in the next n bytes, which have no sum. It does not move
+// the file's offset.
+func zeros(f *os.File, n int64) error {
+	at, err := f.Seek(0, io.SeekCurrent)
+	if err != nil {
+		return err
+	}
+	padding, err := io.ReadAll(io.NewSectionReader(f, at, n))
+	if err == nil && len(bytes.Trim(padding, "\x00")) > 0 {
+		err = ErrChanged
+	}
+	return err
 }

@@ -163,6 +163,16 @@ func (s *Source) run(ctx context.Context, dir string, m *Manifest, progress func
 	if err := s.finish(ctx, dir, id, m, progress); err != nil {
 		return err
 	}
+	progress(Progress{What: "sums"})
+	// The host's dump may be in the directory, too, and only the host may read it.
+	files, root, err := openSource(dir, s.AsCaller)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	if m.Files, err = sumFiles(ctx, files); err != nil {
+		return err
+	}
 	return m.write(dir)
 }
 

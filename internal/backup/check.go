@@ -50,7 +50,7 @@ func Check(ctx context.Context, dir, elsewhere string, stores []Store, memory Me
 			"Stop the server first, or use 'wamble doctor' and 'wamble status'"}}
 	}
 	list := []Finding{checkOwner(dir)}
-	journalFinding := Finding{Subject: "journal", Text: "it can be read"}
+	journalFinding := Finding{Subject: "journal", Text: "it can be opened, and has no dead letters"}
 	switch {
 	case elsewhere != "":
 		journalFinding.Text = "it is " + elsewhere + ", and is not looked at here"
@@ -115,7 +115,7 @@ func (s *Store) check(ctx context.Context) Finding {
 			"Keep a copy, and restore a backup; or save what can be read with 'sqlite3 games.db .recover'. " +
 				"What is not in the file yet is in the journal"}
 	}
-	return Finding{Subject: s.Name, Text: "it is whole, and all its rows point to rows"}
+	return Finding{Subject: s.Name, Text: "integrity_check and foreign_key_check of SQLite find nothing"}
 }
 
 // mostBoards is how many boards with errors are named.

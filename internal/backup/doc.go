@@ -5,7 +5,8 @@
 //
 //   - a Source is a data directory to copy, with functions that ask the server that runs
 //     on it, if any (backup.go, archive.go);
-//   - a Manifest says what a backup has (manifest.go);
+//   - a Manifest says what a backup has (manifest.go), with the size and SHA-256 of each File
+//     (sums.go);
 //   - a Finding is the result of Check for one part of a directory (check.go);
 //   - Restore makes a data directory of a backup (restore.go).
 //

@@ -22,6 +22,10 @@ type Manifest struct {
 	Journal  string    `json:"journal,omitempty"` // id in hex
 	Stores   []string  `json:"stores"`            // SQLite files that are complete
 	Profiles []Held    `json:"profiles"`
+	// Files has all files of a complete backup but the manifest, and Sum is the sum of the manifest
+	// itself (sums.go). Older versions wrote neither.
+	Files []File `json:"files,omitempty"`
+	Sum   string `json:"sum"`
 }
 
 // Held is what a backup has of a profile.
@@ -63,6 +67,9 @@ func readManifest(files fs.FS, dir string) (Manifest, error) {
 	if err == nil {
 		err = json.Unmarshal(text, &m)
 	}
+	if err == nil {
+		err = m.checkSeal(text)
+	}
 	if err == nil && m.Format != format {
 		err = fmt.Errorf("format %d is not known here: use the wamble that made it, or one that is newer", m.Format)
 	}
@@ -77,7 +84,7 @@ func noManifest(dir string) error {
 }
 
 func (m *Manifest) write(dir string) error {
-	text, err := json.MarshalIndent(m, "", "  ")
+	text, err := m.sealed()
 	if err != nil {
 		return err
 	}
@@ -86,7 +93,7 @@ func (m *Manifest) write(dir string) error {
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(append(text, '\n'))
+	_, err = f.Write(text)
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return err
 	}

@@ -46,17 +46,17 @@ func (s source) ReadDir(name string) (list []fs.DirEntry, err error) {
 	return list, err
 }
 
-// source opens a backup. Symbolic links in it must not lead out of it.
-func (t *Target) source(dir string) (source, io.Closer, error) {
+// openSource opens a backup. Symbolic links in it must not lead out of it.
+func openSource(dir string, asCaller func(func() error) error) (source, io.Closer, error) {
 	var root *os.Root
-	err := as(t.AsCaller, func() (err error) { root, err = os.OpenRoot(dir); return err })
+	err := as(asCaller, func() (err error) { root, err = os.OpenRoot(dir); return err })
 	if errors.Is(err, fs.ErrNotExist) {
 		err = noManifest(dir)
 	}
 	if err != nil {
 		return source{}, nil, err
 	}
-	return source{root.FS(), t.AsCaller}, root, nil
+	return source{root.FS(), asCaller}, root, nil
 }
 
 // unfinishedName is the file that marks an unfinished restore. A server refuses to start with it.
@@ -70,14 +70,20 @@ func Unfinished(dir string) bool {
 
 // Restore makes a data directory of a backup. It drains the journal to the stores, and then
 // gives the journal a new id, so that the numbers of new messages are not taken for those of
-// messages after the backup. An interrupted restore can be repeated.
-func Restore(ctx context.Context, from string, t Target, progress func(Progress)) error {
+// messages after the backup. An interrupted restore can be repeated. Errors: ErrNoBackup,
+// ErrChanged; then the data directory is as it was.
+func Restore(ctx context.Context, from string, t Target, progress func(Progress)) (Manifest, error) {
+	return t.restoreDir(ctx, from, from, progress)
+}
+
+// restoreDir restores the backup in a directory, which the host knows by a name.
+func (t *Target) restoreDir(ctx context.Context, dir, from string, progress func(Progress)) (Manifest, error) {
 	if progress == nil {
 		progress = func(Progress) {}
 	}
-	files, root, err := t.source(from)
+	files, root, err := openSource(dir, t.AsCaller)
 	if err != nil {
-		return err
+		return Manifest{}, err
 	}
 	defer root.Close()
 	m, err := readManifest(files, from)
@@ -88,22 +94,26 @@ func Restore(ctx context.Context, from string, t Target, progress func(Progress)
 		err = t.admits(m)
 	}
 	if err != nil {
-		return err
+		return m, err
+	}
+	progress(Progress{What: "sums"})
+	if err := m.checkFiles(ctx, files); err != nil {
+		return m, fmt.Errorf("%s: %w", from, err)
 	}
 	if err := os.MkdirAll(t.Dir, 0o700); err != nil {
-		return err
+		return m, err
 	}
 	mark := filepath.Join(t.Dir, unfinishedName)
 	if err := os.WriteFile(mark, []byte(from+"\n"), 0o600); err != nil {
-		return err
+		return m, err
 	}
 	if err := t.restore(ctx, files, m, progress); err != nil {
-		return err
+		return m, err
 	}
 	if err := os.Remove(mark); err != nil {
-		return err
+		return m, err
 	}
-	return syncDir(t.Dir)
+	return m, syncDir(t.Dir)
 }
 
 // admits refuses to replace existing files without Overwrite, or those of a running server.

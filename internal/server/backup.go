@@ -122,12 +122,36 @@ func (s *Server) scheduledBackup(ctx context.Context, dir string, keep int) {
 		return
 	}
 	s.log.Info("a backup was made", "dir", to, "took", time.Since(began).Round(time.Millisecond))
+	if without := s.inPostgres(); len(without) > 0 {
+		s.log.Warn("the backup is without the games in PostgreSQL: back that up, too", "dir", to, "profiles",
+			strings.Join(without, ", "))
+	}
 	names := backupNames(dir)
 	for _, name := range names[:max(0, len(names)-keep)] {
 		if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
 			s.log.Warn("an old backup cannot be deleted", "err", err)
 		}
 	}
+}
+
+// inPostgres returns the profiles whose games are in PostgreSQL, and so in no backup.
+func (s *Server) inPostgres() (names []string) {
+	for _, p := range s.profiles() {
+		if p.store.File == "" {
+			names = append(names, p.name)
+		}
+	}
+	return names
+}
+
+// backupStatus returns what the status says of scheduled backups; nil if none are made.
+func (s *Server) backupStatus() *admin.BackupStatus {
+	c := s.config()
+	if c == nil || c.Server.Backups.Dir == "" || s.sharedJournal.log != nil {
+		return nil
+	}
+	dir := c.Server.Backups.Dir
+	return &admin.BackupStatus{Dir: dir, Last: newestBackup(dir), Without: s.inPostgres()}
 }
 
 // backupNames returns the names of scheduled backups in a directory, oldest first.

@@ -192,11 +192,12 @@ func TestRestoreRefusesEarlierDatabase(t *testing.T) {
 	}
 	late, data := dump("late.db"), filepath.Join(dir, "data")
 	restore := func(database string) error {
-		return backup.Restore(t.Context(), filepath.Join(dir, "backup"),
+		_, err := backup.Restore(t.Context(), filepath.Join(dir, "backup"),
 			backup.Target{Dir: data, Stores: func() ([]backup.Store, error) {
 				db, err := sqlite.Open(sqlite.Options{Path: database})
 				return []backup.Store{{Store: db, Name: "PostgreSQL", Profiles: stores[0].Profiles}}, err
 			}}, nil)
+		return err
 	}
 	if err := restore(early); !errors.Is(err, backup.ErrEarlier) ||
 		!strings.Contains(err.Error(), m.Began.Format(time.RFC3339)[:19]) {
@@ -253,7 +254,7 @@ func TestRestoreWithinDirectory(t *testing.T) {
 		stores, err := OpenStores(loadConf(t, text).Running(), dir)
 		return BackupStores(stores), err
 	}
-	if err := backup.From(t.Context(), file, backup.Target{Dir: dir, Stores: open}, nil); err != nil {
+	if _, err := backup.From(t.Context(), file, backup.Target{Dir: dir, Stores: open}, nil); err != nil {
 		t.Fatal(err)
 	}
 	if left, _ := filepath.Glob(filepath.Join(dir, "restore-*")); len(left) > 0 {

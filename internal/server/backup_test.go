@@ -57,7 +57,7 @@ func restoreTo(t testing.TB, c *config.Config, from, dir string) {
 		stores, err := OpenStores(c.Running(), dir)
 		return BackupStores(stores), err
 	}
-	if err := backup.From(t.Context(), from, backup.Target{Dir: dir, Stores: open}, nil); err != nil {
+	if _, err := backup.From(t.Context(), from, backup.Target{Dir: dir, Stores: open}, nil); err != nil {
 		t.Fatal(err)
 	}
 	sound(t, c, dir)
@@ -229,7 +229,7 @@ func TestBackupGoesOn(t *testing.T) {
 	if _, err := backup.Run(t.Context(), from, to, nil); !errors.Is(err, cut) {
 		t.Fatalf("got %v", err)
 	}
-	if err := backup.Restore(t.Context(), to, backup.Target{Dir: t.TempDir()}, nil); !errors.Is(err,
+	if _, err := backup.Restore(t.Context(), to, backup.Target{Dir: t.TempDir()}, nil); !errors.Is(err,
 		backup.ErrNoBackup) {
 		t.Errorf("a backup that is not whole was restored: %v", err)
 	}

@@ -30,6 +30,7 @@ func (s *Server) Status(ctx context.Context) admin.Status {
 	s.running.mu.RLock()
 	status.Reload = s.running.reloaded
 	s.running.mu.RUnlock()
+	status.Backups = s.backupStatus()
 	if s.isPartitioned() {
 		status.Parts = s.partStatus()
 		for _, part := range s.runners() {
