@@ -8,10 +8,11 @@
 //     and an outbox of messages to them, which are notes in the journal's database
 //     (outbox.go);
 //   - Notes are received from that database, and applied in order and once (notes.go);
-//   - a Rebalancer decides after each heartbeat which partitions of the journal this node claims
-//     and releases (rebalancer.go). The partitions are assigned by rendezvous hashing, so that all
-//     nodes compute the same, with a bound per node, so that few partitions are divided evenly,
-//     too (placement.go), and only to nodes that have been alive long enough (stablenodes.go);
+//   - Decide says after each heartbeat which partitions of the journal this node claims and
+//     releases (decide.go; its cases are in testdata/decide.txt), given a View, which a History of
+//     earlier heartbeats completes (history.go). The partitions are assigned by rendezvous hashing, so
+//     that all nodes compute the same, with a bound per node, so that few partitions are divided
+//     evenly, too (placement.go), and only to nodes that have lived long enough;
 //   - Owners are the nodes that hold the partitions (owners.go);
 //   - a Router routes packets, questions and changed boards between the nodes (router.go), and
 //     a RemotePort reads the port of a shard that another node has (remoteport.go).

@@ -90,9 +90,9 @@ func (p *Peers) Counts(profile string) RemoteShards {
 // Reports returns the reports of all other nodes, merged; nil before the first heartbeat.
 func (p *Peers) Reports() *Report { return p.reports.Load() }
 
-// ApplyReports stores the reports of the other nodes. It returns the names of those that
-// withdraw, and whether a feed has more games than before.
-func (p *Peers) ApplyReports(nodes []pglog.Node) (leaving []string, moreGames bool) {
+// ApplyReports stores the reports of the other nodes. It returns what they announce of themselves,
+// and whether a feed has more games than before.
+func (p *Peers) ApplyReports(nodes []pglog.Node) (marks Marks, moreGames bool) {
 	all := Report{}
 	for _, n := range nodes {
 		var of Report
@@ -100,8 +100,12 @@ func (p *Peers) ApplyReports(nodes []pglog.Node) (leaving []string, moreGames bo
 			continue
 		}
 		for name, shards := range of {
-			if name == DrainingMarker {
-				leaving = append(leaving, n.Name)
+			switch name {
+			case DrainingMarker:
+				marks.Draining = append(marks.Draining, n.Name)
+				continue
+			case ChangingMarker:
+				marks.Changing = append(marks.Changing, n.Name)
 				continue
 			}
 			if all[name] == nil {
@@ -118,12 +122,19 @@ func (p *Peers) ApplyReports(nodes []pglog.Node) (leaving []string, moreGames bo
 	}
 	p.reports.Store(&all)
 	p.warnOfDuplicateName(nodes)
-	return leaving, moreGames
+	return marks, moreGames
 }
 
-// DrainingMarker stands in the place of a profile in the report of a node that withdraws. No
-// profile has this name. Older versions read it as a profile without shards.
-const DrainingMarker = "/withdrawing"
+// Markers stand in the place of a profile in the report of a node: that it is to stop, and that a
+// reload or a handoff is under way there. No profile has such a name. Older versions read them as a
+// profile without shards.
+const (
+	DrainingMarker = "/withdrawing"
+	ChangingMarker = "/changing"
+)
+
+// Marks are the names of the other nodes with a marker.
+type Marks struct{ Draining, Changing []string }
 
 // A process that has ended is seen until its lease expires. So another one with this node's
 // name is reported only after duplicateNameDelay, and then every duplicateNameWarnEvery.

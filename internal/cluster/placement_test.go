@@ -110,68 +110,62 @@ func TestNext(t *testing.T) {
 	}
 }
 
-// TestClaims: the orphaned parts are shared by the remaining nodes, each claimed by one at
-// first and by others if it stays orphaned.
+// TestClaims: the free partitions are shared by the remaining nodes, each claimed by one at
+// first and by others if it stays free.
 func TestClaims(t *testing.T) {
-	three := nodes(3)
-	holders := make([]string, 16)
-	orphaned := make([]time.Duration, 16)
-	claimed := map[int]int{}
-	for _, self := range three {
-		for _, part := range claimable(holders, three, orphaned, self) {
-			claimed[part]++
+	for free, want := range map[time.Duration]int{0: 1, 3 * claimDelay: 3} {
+		claimed := map[int]int{}
+		for _, self := range nodes(3) {
+			v := View{Self: self, Parts: slices.Repeat([]Partition{{Holder: "gone", Free: true}}, 16)}
+			for _, name := range nodes(3) {
+				v.Nodes = append(v.Nodes, Node{Name: name, Reachable: true})
+			}
+			for _, a := range Decide(v, free) {
+				if a.Do == Claim {
+					claimed[a.Part]++
+				}
+			}
 		}
-	}
-	for part := range holders {
-		if claimed[part] != 1 {
-			t.Errorf("part %d is claimed by %d nodes, want 1", part, claimed[part])
-		}
-		orphaned[part] = 3 * claimDelay
-	}
-	for _, self := range three {
-		if got := len(claimable(holders, three, orphaned, self)); got != 16 {
-			t.Errorf("%s claims %d parts that nobody has claimed for long, want 16", self, got)
-		}
-	}
-	for part := range orphaned {
-		holders[part], orphaned[part] = "node1", -1
-	}
-	if got := claimable(holders, three, orphaned, "node2"); got != nil {
-		t.Errorf("node2 claims %v of node1", got)
-	}
-}
-
-// TestSteady: a node is assigned parts after a while, later if it comes and goes, and as at
-// first when it has stayed.
-func TestSteady(t *testing.T) {
-	var s stableNodes
-	now := time.Duration(0)
-	until := func() (waited time.Duration) {
-		for began := now; ; now += time.Second {
-			if len(s.update(now, []string{"a"})) > 0 {
-				return now - began
+		for part := range 16 {
+			if claimed[part] != want {
+				t.Errorf("part %d, free for %v, is claimed by %d nodes, want %d", part, free, claimed[part], want)
 			}
 		}
 	}
+}
+
+// TestStable: partitions move to a node after a while, later if it comes and goes, and as at first
+// when it has stayed.
+func TestStable(t *testing.T) {
+	var h History
+	now := time.Duration(0)
+	see := func(nodes ...Node) (wait time.Duration) {
+		v := View{Nodes: nodes}
+		if h.Complete(&v, now); len(nodes) > 0 {
+			wait = nodes[0].StableAt - now
+		}
+		return wait
+	}
 	for _, want := range []time.Duration{firstStableAfter, 2 * firstStableAfter, 4 * firstStableAfter} {
-		if got := until(); got != want {
+		if got := see(Node{Name: "a"}); got != want {
 			t.Errorf("it waits for %v, want %v", got, want)
 		}
 		now += time.Second
-		s.update(now, nil)
+		see()
 		now += time.Second
 	}
 	for range 20 {
-		until()
-		s.update(now, nil)
+		see(Node{Name: "a"})
+		now += time.Minute
+		see()
 	}
-	if got := until(); got != maxStableAfter {
+	if got := see(Node{Name: "a"}); got != maxStableAfter {
 		t.Errorf("it waits for %v, want %v at most", got, maxStableAfter)
 	}
 	now += forgiveAfter
-	s.update(now, []string{"a"})
-	s.update(now, nil)
-	if got := until(); got != 2*firstStableAfter {
+	see(Node{Name: "a"})
+	see()
+	if got := see(Node{Name: "a"}); got != 2*firstStableAfter {
 		t.Errorf("after a calm time it waits for %v, want %v", got, 2*firstStableAfter)
 	}
 }

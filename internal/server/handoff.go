@@ -56,6 +56,7 @@ func (s *Server) handOff(ctx context.Context, binary string, report handoff.Repo
 	}
 	defer s.endChange()
 	s.extendChange(handoff.LongestTime)
+	s.beatNow()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(s.serving, cancel)() // a stop cancels the handoff
@@ -72,12 +73,11 @@ const partitionsTimeout = 5 * time.Second
 // under way. It first waits for partitions that are being adopted or left.
 func (s *Server) tryBeginChange(ctx context.Context) bool {
 	for end := time.Now().Add(partitionsTimeout); ; sleep(ctx, 10*time.Millisecond) {
-		moving := s.partitionsMoving() // before the lock is tried: a partition may let go of it just now
 		begun := s.running.changeMu.TryLock()
 		switch {
 		case begun && !s.partitionsMoving():
 			return true
-		case !begun && !moving, ctx.Err() != nil, time.Now().After(end):
+		case !begun && s.changing(), ctx.Err() != nil, time.Now().After(end):
 			return begun
 		case begun:
 			s.running.changeMu.Unlock()

@@ -27,7 +27,9 @@ import (
 //	                                          ├─ move: end the loops, drain, release to another
 //	                                          └─ drop: end the loops of a partition that was lost
 //
-// A node that is to stop moves all of its partitions (see cluster.NodeDrain).
+// What is done after a heartbeat is decided by cluster.Decide. A claim and a release hold
+// running.changeMu for reading from the decision on, so that no reload or handoff begins before the
+// partition is served or released.
 
 // partitionCount returns the number of partitions of the journal: the largest number of shards
 // of a profile.
@@ -50,25 +52,32 @@ func (s *Server) isPartitioned() bool {
 
 // rebalancer is the state of a node with distributed partitions. Its goroutine is rebalanceLoop.
 type rebalancer struct {
-	peers       *cluster.Peers     // nil if the journal is not distributed
-	ended       chan struct{}      // closed when rebalanceLoop has returned
-	stop        context.CancelFunc // ends rebalanceLoop
-	stopSending context.CancelFunc // ends the sending of messages
-	// nodeDrain is set when the server is to stop; nil before.
-	nodeDrain atomic.Pointer[cluster.NodeDrain]
+	peers       *cluster.Peers            // nil if the journal is not distributed
+	ended       chan struct{}             // closed when rebalanceLoop has returned
+	stop        context.CancelFunc        // ends rebalanceLoop
+	stopSending context.CancelFunc        // ends the sending of messages
+	nodeDrain   atomic.Pointer[nodeDrain] // set when the server is to stop; nil before
 
 	mu           sync.Mutex        // guards what follows
 	partitions   []*partition      // by index; nil if another node has the partition
 	restrictions map[string]string // notes with the host's restrictions, by profile
 
-	// Only rebalanceLoop uses what follows, but for working.
+	// Only rebalanceLoop uses what follows, but for workerCount.
 	busy        []bool // by index: the partition is being adopted or left
-	decider     *cluster.Rebalancer
+	history     cluster.History
 	tasks       chan func() // functions for rebalanceLoop to run
 	workers     sync.WaitGroup
 	workerCount atomic.Int32 // number of partitions that are being adopted or left
+	moving      atomic.Int32 // number of decisions that are being carried out
 	lastCleanup time.Time    // of the last forgetOldMessages that deleted notes
 	stopJanitor func()       // stops the janitor; nil if partition 0 is on another node
+}
+
+// nodeDrain is the state of a node that is to stop.
+type nodeDrain struct {
+	deadline time.Duration // since the start of this process
+	done     chan struct{} // closed when cluster.Decide has said Drained
+	finished bool          // done is closed; only rebalanceLoop uses it
 }
 
 // preparePartitions prepares the state of a node with distributed partitions.
@@ -77,8 +86,7 @@ func (s *Server) preparePartitions() {
 	s.rebalancer = rebalancer{
 		peers: cluster.NewPeers(s.clusterOptions()), restrictions: map[string]string{},
 		partitions: make([]*partition, n), busy: make([]bool, n),
-		decider: cluster.NewRebalancer(nodeName(s.o.Config), n), tasks: make(chan func(), n),
-		ended: make(chan struct{}),
+		tasks: make(chan func(), n), ended: make(chan struct{}),
 	}
 	s.stores.peers = s.rebalancer.peers
 	s.closers = append(s.closers, s.closePartitions)
@@ -214,17 +222,17 @@ func (s *Server) rebalanceLoop(ctx context.Context) {
 	defer r.workers.Wait()
 	for ctx.Err() == nil {
 		seen, beaten := s.sharedJournal.log.ClusterView(s.sharedJournal.name, len(r.partitions))
-		if s.applyNotes(); seen.Err == nil {
-			leaving, moreGames := r.peers.ApplyReports(seen.Nodes)
-			if moreGames {
+		s.applyNotes()
+		var marks cluster.Marks
+		if seen.Err == nil {
+			var moreGames bool
+			if marks, moreGames = r.peers.ApplyReports(seen.Nodes); moreGames {
 				for _, prof := range s.profiles() {
 					prof.gamesChanged.send()
 				}
 			}
-			guard.Run("the placement", func() { s.rebalance(ctx, seen, leaving) }, s.reportPanic)
-		} else if drain := r.nodeDrain.Load(); drain != nil {
-			drain.Finish() // without the database no partition can move
 		}
+		guard.Run("the placement", func() { s.rebalance(ctx, seen, marks) }, s.reportPanic)
 		s.publishOwners(seen)
 		select {
 		case <-beaten:
@@ -235,31 +243,89 @@ func (s *Server) rebalanceLoop(ctx context.Context) {
 	}
 }
 
-// rebalance claims and releases partitions after a heartbeat. Leaving has the other nodes that
-// withdraw.
-func (s *Server) rebalance(ctx context.Context, seen pglog.ClusterView, leaving []string) {
-	r := &s.rebalancer
-	h := cluster.Heartbeat{Now: time.Since(s.started), Seen: seen, Leaving: leaving, Drain: r.nodeDrain.Load()}
+// rebalance carries out what cluster.Decide says after a heartbeat.
+func (s *Server) rebalance(ctx context.Context, seen pglog.ClusterView, marks cluster.Marks) {
+	r, now := &s.rebalancer, time.Since(s.started)
+	places := make([]cluster.Place, len(r.busy))
 	for k, busy := range r.busy {
-		p := s.partitionOf(k)
-		h.Local = append(h.Local,
-			cluster.LocalPartition{Here: p != nil, Busy: busy, Lost: p != nil && !busy && p.isLost()})
-	}
-	for _, a := range r.decider.Decide(h) {
-		switch {
-		case a.Claim:
-			s.claimPartition(ctx, a.Part)
-			continue
-		case a.To != "" && h.Drain != nil:
-			s.log.Info("a part of the world moves: this machine stops", "part", a.Part, "to", a.To)
-		case a.To != "":
-			s.log.Info("a part of the world moves", "part", a.Part, "to", a.To)
+		switch p := s.partitionOf(k); {
+		case busy:
+			places[k] = cluster.Moving
+		case p != nil && p.isLost():
+			places[k] = cluster.Lost
+		case p != nil:
+			places[k] = cluster.Held
 		}
-		s.releasePartition(s.partitionOf(a.Part), a.To)
 	}
-	if h.Drain == nil {
+	v, drain := cluster.NewView(nodeName(s.o.Config), seen, places, marks), r.nodeDrain.Load()
+	if drain != nil {
+		v.Drain = &cluster.Drain{Deadline: drain.deadline, Done: drain.finished}
+	}
+	r.history.Complete(&v, now)
+	m := s.beginMoves()
+	if v.Changing = m == nil; !v.Changing {
+		defer m.end()
+	}
+	for _, a := range cluster.Decide(v, now) {
+		switch a.Do {
+		case cluster.Claim:
+			s.runOnPartition(a.Part, "the claim of a part", m, func() { s.claimPartition(ctx, a.Part) })
+		case cluster.Release, cluster.Drop:
+			if drain != nil {
+				s.log.Info("a part of the world moves: this machine stops", "part", a.Part, "to", a.To)
+			} else if a.Do == cluster.Release {
+				s.log.Info("a part of the world moves", "part", a.Part, "to", a.To)
+			}
+			p := s.partitionOf(a.Part)
+			r.history.Moved(now)
+			s.runOnPartition(a.Part, "the end of a part", m, func() { s.releasePartition(p, a.To) })
+		case cluster.Drained:
+			drain.finished = true
+			close(drain.done)
+		case cluster.Wait: // until the next heartbeat
+		}
+	}
+	if drain == nil && seen.Err == nil {
 		s.forgetOldMessages(ctx)
 	}
+}
+
+// moves are the claims and releases of one decision. They hold running.changeMu for reading until the
+// last one has ended, so that no reload or handoff begins.
+type moves struct {
+	s    *Server
+	left atomic.Int32
+}
+
+// beginMoves returns nil if a reload or a handoff is under way.
+func (s *Server) beginMoves() *moves {
+	if !s.running.changeMu.TryRLock() {
+		return nil
+	}
+	s.rebalancer.moving.Add(1)
+	m := &moves{s: s}
+	m.left.Store(1)
+	return m
+}
+
+// end ends one of the moves, or the decision.
+func (m *moves) end() {
+	if m.left.Add(-1) > 0 {
+		return
+	}
+	if m.s.rebalancer.moving.Add(-1) == 0 {
+		m.s.running.changeDeadline.Store(nil)
+	}
+	m.s.running.changeMu.RUnlock()
+}
+
+// changing reports whether a reload or a handoff is under way.
+func (s *Server) changing() bool {
+	begun := s.running.changeMu.TryRLock()
+	if begun {
+		s.running.changeMu.RUnlock()
+	}
+	return !begun
 }
 
 // forgetOldMessages deletes notes with messages older than cluster.MessageMaxAge, at most once per cluster.MessageMaxAge. Only the
@@ -291,12 +357,14 @@ func (p *partition) isLost() bool {
 }
 
 // runOnPartition runs do on a goroutine of its own. The partition is busy until do returns:
-// rebalance neither claims nor releases it.
-func (s *Server) runOnPartition(index int, what string, do func()) {
+// it is neither claimed nor released.
+func (s *Server) runOnPartition(index int, what string, m *moves, do func()) {
 	r := &s.rebalancer
 	r.busy[index] = true
 	r.workerCount.Add(1)
+	m.left.Add(1)
 	r.workers.Go(func() {
+		defer m.end()
 		guard.Run(what, do, s.reportPanic)
 		r.workerCount.Add(-1)
 		r.tasks <- func() { r.busy[index] = false }
@@ -305,35 +373,31 @@ func (s *Server) runOnPartition(index int, what string, do func()) {
 
 // claimPartition claims a partition and runs its loops.
 func (s *Server) claimPartition(ctx context.Context, index int) {
-	s.runOnPartition(index, "the claim of a part", func() {
-		p := s.newPartition(index)
-		if _, err := p.open(ctx, s.journalOptions(), false); err != nil {
-			var held *pglog.HeldError
-			if !errors.As(err, &held) && ctx.Err() == nil {
-				s.log.Warn("a part of the journal cannot be opened; to be tried again", "part", index, "err", err)
-			}
-			return
+	p := s.newPartition(index)
+	if _, err := p.open(ctx, s.journalOptions(), false); err != nil {
+		var held *pglog.HeldError
+		if !errors.As(err, &held) && ctx.Err() == nil {
+			s.log.Warn("a part of the journal cannot be opened; to be tried again", "part", index, "err", err)
 		}
-		s.partitionChanged()
-		s.running.changeMu.Lock()
-		defer s.endChange()
-		s.extendChange(changeTimeout)
-		s.setPartition(index, p)
-		for _, prof := range s.profiles() {
-			if sh := prof.shardOf(index); sh != nil {
-				sh.remotePort.End()
-				sh.runtime.Attach(p.journal())
-				sh.arrive(p)
-				sh.start()
-			}
-			if index == 0 {
-				prof.setBots(true)
-			}
+		return
+	}
+	s.partitionChanged()
+	s.extendChange(changeTimeout)
+	s.setPartition(index, p)
+	for _, prof := range s.profiles() {
+		if sh := prof.shardOf(index); sh != nil {
+			sh.remotePort.End()
+			sh.runtime.Attach(p.journal())
+			sh.arrive(p)
+			sh.start()
 		}
 		if index == 0 {
-			s.rebalancer.stopJanitor = s.janitor(ctx, p.runner)
+			prof.setBots(true)
 		}
-	})
+	}
+	if index == 0 {
+		s.rebalancer.stopJanitor = s.janitor(ctx, p.runner)
+	}
 }
 
 // partitionDrainTimeout bounds the drain of a partition that moves. The next holder drains
@@ -343,62 +407,65 @@ const partitionDrainTimeout = 2 * time.Second
 // releasePartition ends the loops of a partition, drains its journal to the database, and
 // releases it to the node to. If that is "", another node has claimed it, and nothing is drained.
 func (s *Server) releasePartition(p *partition, to string) {
-	s.runOnPartition(p.index, "the end of a part", func() {
-		s.running.changeMu.Lock()
-		defer s.endChange()
-		s.extendChange(partitionDrainTimeout + changeTimeout)
-		// The drain ends at the withdrawal's deadline, if that is earlier.
-		end := time.Now().Add(partitionDrainTimeout)
-		if drain := s.rebalancer.nodeDrain.Load(); drain != nil {
-			if last := s.started.Add(drain.Deadline); last.Before(end) {
-				end = last
-			}
+	s.extendChange(partitionDrainTimeout + changeTimeout)
+	// The drain ends at the withdrawal's deadline, if that is earlier.
+	end := time.Now().Add(partitionDrainTimeout)
+	if drain := s.rebalancer.nodeDrain.Load(); drain != nil {
+		if last := s.started.Add(drain.deadline); last.Before(end) {
+			end = last
 		}
-		ctx, cancel := context.WithDeadline(context.Background(), end)
-		defer cancel()
-		// End the janitor and the house bots, which belong to partition 0.
-		if p.index == 0 {
-			if s.rebalancer.stopJanitor != nil {
-				s.rebalancer.stopJanitor()
-				s.rebalancer.stopJanitor = nil
-			}
-			for _, prof := range s.profiles() {
-				prof.setBots(false)
-			}
+	}
+	ctx, cancel := context.WithDeadline(context.Background(), end)
+	defer cancel()
+	// End the janitor and the house bots, which belong to partition 0.
+	if p.index == 0 {
+		if s.rebalancer.stopJanitor != nil {
+			s.rebalancer.stopJanitor()
+			s.rebalancer.stopJanitor = nil
 		}
-		// End the loops, and forward packets for their shards from now on.
-		var ending sync.WaitGroup
 		for _, prof := range s.profiles() {
-			sh := prof.shardOf(p.index)
-			if sh == nil {
-				continue
-			}
-			ending.Go(func() {
-				guard.Run("the end of a shard", func() {
-					sh.stop()
-					sh.partition.Store(nil)
-					sh.runtime.Detach(ctx, s.runner, remoteText(to), to != "")
-					sh.start()
-				}, sh.reportPanic)
-			})
+			prof.setBots(false)
 		}
-		ending.Wait()
-		// Release the journal, reserved for the next holder.
-		s.setPartition(p.index, nil)
-		p.storage.SetSuccessor(to)
-		if err := p.runner.Close(); err != nil {
-			s.log.Warn("a part of the journal was not closed well", "part", p.index, "err", err)
+	}
+	// End the loops, and forward packets for their shards from now on.
+	var ending sync.WaitGroup
+	for _, prof := range s.profiles() {
+		sh := prof.shardOf(p.index)
+		if sh == nil {
+			continue
 		}
-		s.partitionChanged()
-	})
+		ending.Go(func() {
+			guard.Run("the end of a shard", func() {
+				sh.stop()
+				sh.partition.Store(nil)
+				sh.runtime.Detach(ctx, s.runner, remoteText(to), to != "")
+				sh.start()
+			}, sh.reportPanic)
+		})
+	}
+	ending.Wait()
+	// Release the journal, reserved for the next holder.
+	s.setPartition(p.index, nil)
+	p.storage.SetSuccessor(to)
+	if err := p.runner.Close(); err != nil {
+		s.log.Warn("a part of the journal was not closed well", "part", p.index, "err", err)
+	}
+	s.partitionChanged()
 }
 
 // partitionChanged makes this node and the others send their next heartbeat at once, after a
 // partition got another holder.
 func (s *Server) partitionChanged() {
-	s.sharedJournal.log.Hasten(s.sharedJournal.name)
+	s.beatNow()
 	if s.router != nil {
 		s.router.NotifyChange()
+	}
+}
+
+// beatNow makes the next heartbeat come at once, because what it says has changed.
+func (s *Server) beatNow() {
+	if s.sharedJournal.log != nil {
+		s.sharedJournal.log.Hasten(s.sharedJournal.name)
 	}
 }
 
@@ -484,11 +551,11 @@ func (s *Server) drainNode(patience time.Duration) {
 		return
 	}
 	s.stopServing()
-	drain := &cluster.NodeDrain{Deadline: time.Since(s.started) + patience, Done: make(chan struct{})}
+	drain := &nodeDrain{deadline: time.Since(s.started) + patience, done: make(chan struct{})}
 	s.rebalancer.nodeDrain.Store(drain)
-	s.sharedJournal.log.Hasten(s.sharedJournal.name)
+	s.beatNow()
 	select {
-	case <-drain.Done:
+	case <-drain.done:
 	case <-s.rebalancer.ended:
 	case <-time.After(patience):
 		s.log.Warn("there was no time to leave all parts of the world to other machines; they claim what is left")

@@ -87,6 +87,9 @@ func (s *Server) heartbeat() (address, note string) {
 	if s.rebalancer.nodeDrain.Load() != nil {
 		all[cluster.DrainingMarker] = cluster.RemoteShards{}
 	}
+	if s.changing() {
+		all[cluster.ChangingMarker] = cluster.RemoteShards{}
+	}
 	b, err := json.Marshal(all)
 	s.warn(err)
 	return address, string(b)

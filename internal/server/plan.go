@@ -248,7 +248,7 @@ func (s *Server) dryRunReload(ctx context.Context, ports bool) (admin.DryRun, er
 	if len(f.Refused) > 0 || !ports {
 		return f, nil
 	}
-	refuse(s.probePorts(unbound))
+	refuse(s.probePorts(ctx, unbound))
 	for _, cfg := range unbound {
 		if prof := s.profile(cfg.Name); cfg.Postgres() && (prof == nil || otherStore(s, prof, cfg)) {
 			refuse(s.probeStore(ctx, cfg))
@@ -294,8 +294,8 @@ func otherStore(s *Server, prof *Profile, cfg *config.Profile) bool {
 }
 
 // probePorts binds the ports of profiles and closes them again.
-func (s *Server) probePorts(profiles []*config.Profile) error {
-	if !s.running.changeMu.TryLock() {
+func (s *Server) probePorts(ctx context.Context, profiles []*config.Profile) error {
+	if !s.tryBeginChange(ctx) {
 		return handoff.NotReady("a reload or a handoff is under way")
 	}
 	defer s.endChange()

@@ -28,6 +28,7 @@ func (s *Server) Reload(ctx context.Context) (admin.Reloaded, error) {
 	s.running.changeMu.Lock()
 	defer s.endChange()
 	s.extendChange(changeTimeout)
+	s.beatNow()
 	began := time.Now()
 	changes, err := s.reload(ctx)
 	r := admin.Reloaded{Time: began, Took: wamble.InSeconds(time.Since(began)), Changes: changes}

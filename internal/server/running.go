@@ -26,7 +26,9 @@ import (
 
 // running is the mutable state of a Server: configuration, profiles, listeners.
 type running struct {
-	changeMu sync.Mutex // held while profiles are added, moved or removed
+	// changeMu is held while profiles are added, moved or removed, as by a reload or a handoff; for
+	// reading, while partitions are claimed or released.
+	changeMu sync.RWMutex
 
 	closed bool // the server has been stopped; guarded by changing
 
@@ -453,6 +455,7 @@ func (s *Server) extendChange(d time.Duration) {
 func (s *Server) endChange() {
 	s.running.changeDeadline.Store(nil)
 	s.running.changeMu.Unlock()
+	s.beatNow()
 }
 
 // changeHangs reports whether a change has passed its deadline.

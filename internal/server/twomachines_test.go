@@ -69,15 +69,46 @@ func TestPartitionsHandoffWaits(t *testing.T) {
 	if s.tryBeginChange(t.Context()) {
 		t.Fatal("a change begins beside a reload")
 	}
-	s.rebalancer.workerCount.Add(1)
-	time.AfterFunc(50*time.Millisecond, func() {
-		s.running.changeMu.Unlock()
-		s.rebalancer.workerCount.Add(-1)
+	s.running.changeMu.Unlock()
+	var m *moves
+	until(t, "a partition moves", func() bool {
+		m = s.beginMoves()
+		return m != nil
 	})
+	time.AfterFunc(50*time.Millisecond, m.end)
 	if !s.tryBeginChange(t.Context()) {
 		t.Fatal("a handoff is refused while a part comes")
 	}
 	s.endChange()
+}
+
+// TestPartitionsReloadClaimsNothing: a machine in a reload claims nothing of a machine that is gone,
+// because it could not serve it, and everything when the reload is over.
+func TestPartitionsReloadClaimsNothing(t *testing.T) {
+	t.Parallel()
+	db := pgtest.Migrated(t)
+	a := serve(t, Options{}, clusterConf(db, "a")).ready()
+	untilOwned(t, 4, a.dir)
+	b := serve(t, Options{}, clusterConf(db, "b"))
+	until(t, "b knows who has the parts", func() bool { return b.partitionOwners.AllOwned() })
+	until(t, "no part moves to b", func() bool {
+		return !b.partitionsMoving() && b.running.changeMu.TryLock()
+	})
+	had := len(b.runners())
+	until(t, "b says that it reloads", func() bool {
+		return pgtest.Query[int](t, db, `SELECT count(*)::int FROM shard_nodes WHERE node LIKE 'b/%' AND note LIKE '%/changing%'`) == 1
+	})
+	a.end()
+	for range 5 {
+		_, beaten := b.sharedJournal.log.ClusterView(b.sharedJournal.name, 4)
+		<-beaten
+	}
+	if got := len(b.runners()); got != had {
+		t.Errorf("it has claimed %d parts in its reload", got-had)
+	}
+	b.endChange()
+	untilOwned(t, 4, b.dir)
+	b.end()
 }
 
 // TestTwoMachinesHandoffSchema: one of two machines is replaced by a process that adds to the
