@@ -38,17 +38,23 @@ type waitingRequest struct {
 	data      []byte
 	granted   wamble.Token
 	asked     askedSubjects
+	refreshes uint8
 	noSession bool
 	moved     bool
 }
 
 // askedSubjects is the set of subjects that the store was asked about for one request. It is asked about each at
-// most once, so every request ends.
+// most once, and about a stale session at most maxRefreshes times, so every request ends.
 type askedSubjects uint16
 
 func (a askedSubjects) has(s Subject) bool { return a&(1<<s) != 0 }
 
 func (a *askedSubjects) add(s Subject) { *a |= 1 << s }
+
+func (a *askedSubjects) remove(s Subject) { *a &^= 1 << s }
+
+// maxRefreshes is how often one request may wait for the facts of a session that has become stale again meanwhile.
+const maxRefreshes = 4
 
 // maxWaiting bounds the requests of one token behind a load.
 const maxWaiting = 16
@@ -156,8 +162,8 @@ func (p *Profile) queue(l *load, r *request) verdict {
 		return p.deny(r, errBusy)
 	}
 	w := waitingRequest{
-		id: r.id, h: r.h, data: bytes.Clone(r.data), granted: r.granted, asked: r.asked, noSession: r.noSession,
-		moved: r.moved,
+		id: r.id, h: r.h, data: bytes.Clone(r.data), granted: r.granted, asked: r.asked, refreshes: r.refreshes,
+		noSession: r.noSession, moved: r.moved,
 	}
 	l.waiting = append(l.waiting, w)
 	return waits
@@ -255,7 +261,7 @@ func (in *Loaded) apply(p *Profile, out *Output) {
 		r := &p.scratch.request
 		*r = request{
 			id: w.id, h: w.h, message: p.scratch.packet.Message, ext: p.scratch.packet.Ext, data: w.data,
-			granted: w.granted, asked: w.asked, noSession: w.noSession, moved: w.moved,
+			granted: w.granted, asked: w.asked, refreshes: w.refreshes, noSession: w.noSession, moved: w.moved,
 		}
 		if i == 0 || l.Subject == SessionOf {
 			r.loaded, r.subject = in, l.Subject

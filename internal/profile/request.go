@@ -25,9 +25,10 @@ type request struct {
 	loaded    *Loaded
 	subject   Subject
 	asked     askedSubjects
-	noSession bool // the store has no session for the token, or one that has ended
-	notHolder bool // it names a board that the player does not hold
-	accepts   bool // its token was offered, and not accepted yet
+	refreshes uint8 // how often the store was asked for the facts of its stale session
+	noSession bool  // the store has no session for the token, or one that has ended
+	notHolder bool  // it names a board that the player does not hold
+	accepts   bool  // its token was offered, and not accepted yet
 	offer     link.Offered
 	moved     bool // its player was offered another board than they got
 }
@@ -89,6 +90,9 @@ func (p *Profile) handle(r *request, row *route, out *Output) verdict {
 	case !found:
 		return p.lookUp(r, out)
 	case r.session != nil && r.session.Stale():
+		if r.refreshes++; r.refreshes <= maxRefreshes {
+			r.asked.remove(SessionOf)
+		}
 		return p.ask(r, p.askFacts(r.session), out)
 	}
 	if r.accepts {

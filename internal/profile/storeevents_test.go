@@ -159,6 +159,45 @@ func TestStaleAndDecidedHere(t *testing.T) {
 	}
 }
 
+// TestStaleAgainMeanwhile: a request waits for the facts of a stale session again if something is decided about it
+// while the store is asked, but not for ever.
+func TestStaleAgainMeanwhile(t *testing.T) {
+	for _, tc := range []struct {
+		name      string
+		decisions int // one during each question
+		want      string
+	}{
+		{"once", 1, "PLAYER_STATS_DATA"},
+		{"as often as a request waits", maxRefreshes - 1, "PLAYER_STATS_DATA"},
+		{"at every question", maxRefreshes, "outdated"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			r := newRig(t, "")
+			token, _ := r.join(1)
+			s := r.p.sessions.Find(token)
+			r.apply()
+			r.step(&StoreAway{}, &StoreEvents{Changes: []StoreEvent{{What: Stale, Session: s.ID()}}})
+			r.p.storeAway = false // the request asks first
+			r.step(&Packet{peerAt(1), statsPacket(token, 9)})
+			got := ""
+			for i := range tc.decisions {
+				r.step(&Trust{Session: s.ID(), Level: i + 10})
+				question := r.loads[0]
+				r.loads = r.loads[1:]
+				r.step(r.store.answer(question))
+				r.settle()
+				r.apply()
+				got += r.took()
+			}
+			r.answerLoads()
+			r.settle()
+			if got += r.took(); !strings.Contains(got, tc.want) {
+				t.Errorf("got %s, want %s", got, tc.want)
+			}
+		})
+	}
+}
+
 // TestStaleAndDecidedForKey is TestStaleAndDecidedHere for a decision about all sessions of a key.
 func TestStaleAndDecidedForKey(t *testing.T) {
 	r := newRig(t, "")

@@ -189,7 +189,11 @@ var everyRequest = []struct {
 		if err != nil {
 			return err.Error()
 		}
-		s, err := w.me.c.Stats(w.ctx, client.StatsOf{Session: int64(list[0].ID)})
+		var s client.Stats
+		until(w.t, "the store knows the game", func() bool {
+			s, err = w.me.c.Stats(w.ctx, client.StatsOf{Session: int64(list[0].ID)})
+			return err != nil || s.Games == 1
+		})
 		s.Session = 0
 		return said(s, err)
 	}},

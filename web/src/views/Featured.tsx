@@ -16,6 +16,7 @@ import { usePolledGame } from "./useGame";
 
 const lookEvery = 1_000; // ms
 const crowdsEvery = 3_000; // ms between two requests for what most watch
+const looksAgain = [2_000, 5_000]; // ms until a game that was not over is asked for again: its last move may not be stored yet
 const maxAsked = 4; // boards that are gone and asked for at a time: where more end, one of them will do
 
 /** useSpotlight follows the wall, and returns the board to show. */
@@ -31,7 +32,12 @@ function useSpotlight(): Scene | null {
     const leave = async (id: string, { ply, version }: WatchedBoard) => {
       if (asked === maxAsked) return;
       asked++;
-      const game = await gameSince(id, version);
+      let game = await gameSince(id, version);
+      for (const pause of looksAgain) {
+        if (!game || game.result) break;
+        await new Promise((done) => setTimeout(done, pause));
+        game = await api.game(id).catch(() => null);
+      }
       asked--;
       if (game?.result && light.happens({ id, what: "end", at: performance.now(), ply })) show();
     };
