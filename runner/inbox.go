@@ -45,9 +45,9 @@ type index struct {
 // entry too. frontier is seen as of the last commit: a claim is in memory before its leases are
 // stored, and after a crash in between the next start must find the rows again.
 type inbox struct {
-	worker uint64
-	name   string // empty if it has none
-	paused bool   // see PauseQueue
+	worker   uint64
+	name     string // empty if it has none
+	paused   bool   // see PauseQueue
 	finished finishedList
 	inboxState
 	seen  [bandCount]uint64
