@@ -48,22 +48,25 @@ func BenchmarkCreate(b *testing.B) {
 	}
 }
 
-// BenchmarkSnapshot and BenchmarkLoad measure the handoff of 100,000 boards.
-func BenchmarkSnapshot(b *testing.B) {
+// BenchmarkStates and BenchmarkLoad measure the handoff of 100,000 boards.
+func BenchmarkStates(b *testing.B) {
 	p := busyPool(b, 100_000, 1_000_000)
 	var state []byte
 	for b.Loop() {
-		state = p.Snapshot(state[:0])
+		state = state[:0]
+		for board := range p.WalkInOrder() {
+			state = board.AppendState(state)
+		}
 	}
 	b.ReportMetric(float64(len(state)), "bytes")
 }
 
 func BenchmarkLoad(b *testing.B) {
 	p := busyPool(b, 100_000, 1_000_000)
-	state := p.Snapshot(nil)
+	state := statesOf(p)
 	before := cpu(b)
 	for b.Loop() {
-		if _, err := Load(p.opts, p.newID, p.rng, state); err != nil {
+		if _, err := resumed(p.opts, state, timeOf(p.now), true); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -360,7 +360,7 @@ func (m *model) compare() {
 	}
 }
 
-// crash restores the pool from the store, or, as a handoff, from a snapshot.
+// crash restores the pool from the store, or, as a handoff, from its states.
 func (m *model) crash() {
 	p := New(m.opts, m.ids, m.rng)
 	ids := slices.Sorted(maps.Keys(m.boards))
@@ -376,11 +376,7 @@ func (m *model) crash() {
 }
 
 func (m *model) handOver() {
-	p, err := Load(m.opts, m.ids, m.rng, m.pool.Snapshot(nil))
-	if err != nil {
-		m.t.Fatal(err)
-	}
-	m.pool = p
+	m.pool = handOver(m.t, m.pool)
 }
 
 func (m *model) step() {

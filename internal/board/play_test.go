@@ -230,12 +230,8 @@ func TestRatingsStayWithTheBoard(t *testing.T) {
 	if got := r.Board(1).Contributors(nil, 9); !slices.Equal(got, want) {
 		t.Errorf("in memory: got %v, want %v", got, want)
 	}
-	loaded, err := Load(*r.Options(), counter(0), newRand(1), r.Snapshot(nil))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := loaded.Board(1).Contributors(nil, 9); !slices.Equal(got, want) {
-		t.Errorf("after a snapshot: got %v, want %v", got, want)
+	if got := handOver(t, r.Pool).Board(1).Contributors(nil, 9); !slices.Equal(got, want) {
+		t.Errorf("after a handoff: got %v, want %v", got, want)
 	}
 	stored := &wamble.Board{ID: 1, FEN: r.Board(1).FEN(), Status: wamble.Active, Variant: -1, Created: epoch,
 		Moves: []wamble.Move{
@@ -283,11 +279,7 @@ func TestProgramsStayWithTheBoard(t *testing.T) {
 		}
 	}
 	check("in memory", r.Pool, true)
-	loaded, err := Load(*r.Options(), counter(0), newRand(1), r.Snapshot(nil))
-	if err != nil {
-		t.Fatal(err)
-	}
-	check("after a snapshot", loaded, true)
+	check("after a handoff", handOver(t, r.Pool), true)
 	p := New(*r.Options(), counter(0), newRand(1))
 	if err := p.Restore(epoch, &wamble.Board{ID: 1, FEN: r.Board(1).FEN(), Status: wamble.Active, Variant: -1,
 		Created: epoch, Moves: []wamble.Move{

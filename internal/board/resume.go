@@ -2,6 +2,7 @@ package board
 
 import (
 	"iter"
+	"maps"
 	"time"
 
 	"wamble"
@@ -11,9 +12,14 @@ import (
 
 // Walk yields every board, and those that were finished last, in no order. The pool may change while the
 // walk rests; a board that stays in it is yielded once.
-func (p *Pool) Walk() iter.Seq[*Board] {
+func (p *Pool) Walk() iter.Seq[*Board] { return p.walk(maps.Values(p.boards)) }
+
+// WalkInOrder is Walk with the boards in the order of All. The pool must not be changed meanwhile.
+func (p *Pool) WalkInOrder() iter.Seq[*Board] { return p.walk(p.All()) }
+
+func (p *Pool) walk(boards iter.Seq[*Board]) iter.Seq[*Board] {
 	return func(yield func(*Board) bool) {
-		for _, b := range p.boards {
+		for b := range boards {
 			if !yield(b) {
 				return
 			}
@@ -26,9 +32,6 @@ func (p *Pool) Walk() iter.Seq[*Board] {
 	}
 }
 
-// AppendState appends the state of the board to dst, for Resumption.Load.
-func (b *Board) AppendState(dst []byte) []byte { return b.snapshot(dst) }
-
 // Resumption restores the boards of an earlier process into an empty pool, from states of different moments
 // and the journal's tail.
 type Resumption struct {
@@ -39,6 +42,9 @@ type Resumption struct {
 	lastSeqs []uint64
 	// recent are the two boards that were looked up last: a move concerns two.
 	recent [2]*Board
+	// HandedOver says that the states are those of WalkInOrder in a process that has ended, and that the
+	// players go on: holders are here as before, and the same boards are in play. It is set before Load.
+	HandedOver bool
 }
 
 // Resume begins to restore boards. The pool must be empty.
@@ -95,8 +101,10 @@ func (r *Resumption) fits(b *Board) error {
 		return ErrState
 	case held && b.holder == 0, b.holder < 0, b.holder > maxSession:
 		return ErrState
+	case r.HandedOver:
+		return nil
 	}
-	b.identity, b.holderAway, b.reach = false, false, Datagram // see End
+	b.identity, b.holderAway, b.reach, b.asleep = false, false, Datagram, false // see End
 	if !held {
 		b.holder = 0 // claims of former holders end
 	}
@@ -218,6 +226,8 @@ func (r *Resumption) End(now time.Time, identity func(wamble.SessionID) bool, ou
 	p, t := r.p, r.p.tick(now)
 	p.asleep = make(sleepers, 0, len(r.order))
 	for _, b := range r.order {
+		asleep := b.asleep
+		b.asleep = false
 		if b.status == sentAway {
 			b.status = wamble.Dormant
 			p.finished.add(b)
@@ -236,6 +246,10 @@ func (r *Resumption) End(now time.Time, identity func(wamble.SessionID) bool, ou
 			continue
 		}
 		reserved := b.status == wamble.Reserved
+		if r.HandedOver && p.holders[b.holder] == nil && p.former[b.holder] == nil {
+			p.handOver(b, asleep)
+			continue
+		}
 		b.times.reserved = min(b.times.reserved, t) // the wall clock may have been set back
 		if b.times.lastSeen = t; reserved && b.holder != 0 && p.holders[b.holder] == nil &&
 			b.times.reserved+p.opts.Reservation.Microseconds() > t {
@@ -257,6 +271,33 @@ func (r *Resumption) End(now time.Time, identity func(wamble.SessionID) bool, ou
 		if at, ok := p.deadline(b); ok {
 			p.deadlines.sooner(b, at)
 		}
+	}
+}
+
+// handOver puts a board into the pool as it was in the process that has ended.
+func (p *Pool) handOver(b *Board, asleep bool) {
+	if b.status == wamble.Reserved {
+		p.insert(b)
+		p.setHolder(b, b.holder, b.identity)
+		if b.holderAway {
+			p.awayCount++
+		}
+		p.setAlarm(b)
+		return
+	}
+	b.identity, b.holderAway, b.reach = false, false, Datagram
+	if b.holder != 0 {
+		b.former, b.holder = b.holder, 0
+		p.former[b.former] = b
+	}
+	if asleep {
+		p.putToSleep(b)
+	} else {
+		p.insert(b)
+		p.setFree(b)
+	}
+	if at, ok := p.deadline(b); ok {
+		p.deadlines.sooner(b, at)
 	}
 }
 

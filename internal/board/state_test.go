@@ -278,9 +278,8 @@ func TestGoneAndBack(t *testing.T) {
 		t.Fatalf("due: %+v, kept for the player: %d, here: %d", got, r.Former(7), r.Here())
 	}
 	check(t, r.Pool)
-	loaded, err := Load(*r.Options(), counter(0), newRand(1), r.Snapshot(nil))
-	if err != nil || loaded.Former(7) != 1 {
-		t.Fatalf("after a snapshot: %d, %v", loaded.Former(7), err)
+	if got := handOver(t, r.Pool).Former(7); got != 1 {
+		t.Fatalf("after a handoff: %d", got)
 	}
 	if b := r.assign(7); b.ID() != 1 || r.Former(7) != 0 {
 		t.Fatalf("the player got board %d", b.ID())

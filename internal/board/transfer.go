@@ -101,7 +101,8 @@ func (b *Board) stateLater(d time.Duration) []byte {
 			*at += d.Microseconds()
 		}
 	}
-	return moved.snapshot(nil)
+	moved.asleep = false
+	return moved.AppendState(nil)
 }
 
 func (t *times) all() [5]*int64 {

@@ -18,7 +18,7 @@ const checkVar = "WAMBLE_HANDOFF_CHECK"
 
 // Protocol is the version of the formats of this package. Handoffs between binaries of
 // different protocols are refused.
-const Protocol = "1"
+const Protocol = "2"
 
 // Verdict is the answer of a binary in check mode.
 type Verdict struct {

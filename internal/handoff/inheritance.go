@@ -48,8 +48,7 @@ const (
 )
 
 // Letters is the key in States of the file with the letters that were not sent to other nodes
-// yet or were received from them. An image of an older version removes the file. peerStateFile
-// is the profile's name in that file.
+// yet or were received from them. peerStateFile is the profile's name in that file.
 const (
 	PeerStateEntry = "/letters"
 	peerStateFile  = "letters"
@@ -61,7 +60,8 @@ func (h *Inheritance) PeerState() ([]byte, error) {
 	if !ok {
 		return nil, nil
 	}
-	return Read(path, peerStateFile)
+	state, err := Read(path, peerStateFile)
+	return slices.Concat(state...), err
 }
 
 // HTTP returns the name of a profile's listener for HTTP and WebSocket.

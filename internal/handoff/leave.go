@@ -311,10 +311,7 @@ func (l *leaving) writeStates(ctx context.Context) error {
 				func(err error) { l.Log.Error("clients were not told of the handoff", "err", err) })
 		}()
 		file, frozen := l.files[rt.Name()], l.frozen[rt.Name()]
-		state, err := frozen.Snapshot(nil)
-		if err == nil {
-			err = file.Write(state)
-		}
+		err := file.Write(frozen.State())
 		<-told
 		if err != nil {
 			return &ExportError{ExportNotReady, fmt.Errorf("profile %s: %w", rt.Name(), err)}

@@ -32,7 +32,7 @@ func (l *leaving) writePeerState(peerState []byte) error {
 		return &ExportError{ExportNotReady, err}
 	}
 	l.files[PeerStateEntry], l.next.States[PeerStateEntry] = f, f.Path()
-	return f.Write(peerState)
+	return f.Write(func(yield func([]byte, error) bool) { yield(peerState, nil) })
 }
 
 // leaveSockets duplicates the descriptors that the next image inherits.

@@ -1,6 +1,8 @@
 package link
 
 import (
+	"iter"
+	"maps"
 	"net/netip"
 	"time"
 
@@ -150,6 +152,9 @@ func (e *Endpoint) Home(token wamble.Token) (wamble.Peer, bool) {
 	}
 	return sess.home.peer, true
 }
+
+// Tokens yields every token that has a session, in no order.
+func (e *Endpoint) Tokens() iter.Seq[wamble.Token] { return maps.Keys(e.table.byToken) }
 
 // At reports whether a token has a session with an address in a network.
 func (e *Endpoint) At(token wamble.Token, network netip.Prefix) bool {

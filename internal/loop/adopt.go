@@ -21,11 +21,14 @@ type Adopted struct {
 	out     profile.Output
 }
 
-// Adopt makes a profile from a state that Snapshot wrote.
-func Adopt(cfg *config.Profile, shard wamble.Shard, state []byte) (*Adopted, error) {
+// Adopt makes a profile from the slices of Frozen.State.
+func Adopt(cfg *config.Profile, shard wamble.Shard, state [][]byte) (*Adopted, error) {
 	c := newClock(time.Now())
 	a := &Adopted{options: profile.Options{Config: cfg, Now: c.start, Shard: shard}, clock: c}
-	a.inputs = []profile.Input{&profile.Adopt{Data: state}}
+	for _, data := range state {
+		a.inputs = append(a.inputs, &profile.ResumeSlice{Data: data})
+	}
+	a.inputs = append(a.inputs, &profile.ResumeEnd{})
 	if _, err := rand.Read(a.options.Seed[:]); err != nil {
 		return nil, err
 	}
@@ -33,6 +36,9 @@ func Adopt(cfg *config.Profile, shard wamble.Shard, state []byte) (*Adopted, err
 	a.profile = profile.New(a.options)
 	a.profile.Step(a.now, a.inputs, &a.out)
 	a.clock.adopt(a.profile)
+	if len(a.out.Troubles) == 0 && a.profile.Gauges().Starting {
+		return nil, profile.ErrState
+	}
 	return a, errors.Join(a.out.Troubles...)
 }
 

@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"bytes"
 	"context"
 	"testing"
 
@@ -8,6 +9,18 @@ import (
 	"wamble/internal/profile"
 	"wamble/internal/watchtest"
 )
+
+// stateOf is what a machine's profile hands over.
+func stateOf(t *testing.T, m *machine) (state [][]byte) {
+	t.Helper()
+	for data, err := range m.life.profile.HandOver(sliceSize) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		state = append(state, bytes.Clone(data))
+	}
+	return state
+}
 
 // TestAdoptedHearsStore: the store has everything that an adopted profile has decided, and
 // the former process was not told. The profile learns it, though the journal is empty: until
@@ -23,11 +36,7 @@ func TestAdoptedHearsStore(t *testing.T) {
 	if settled == last || last > rt.drain.Load().Drained() {
 		t.Fatalf("index %d of %d is stored, and the store has %d messages", settled, last, rt.drain.Load().Drained())
 	}
-	state, err := m.life.profile.Snapshot(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	a, err := Adopt(m.cfg, wamble.Shard{}, state)
+	a, err := Adopt(m.cfg, wamble.Shard{}, stateOf(t, m))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -305,12 +305,13 @@ func TestHandoffKeepsDeadlines(t *testing.T) {
 		m.send(wire.Append(nil, wire.Header{Token: me.Token, Seq: me.Seq}, wire.Ack{}))
 		m.set = set
 		m.pass(30 * time.Second)
-		state, err := m.life.profile.Snapshot(nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		state := stateOf(t, m)
 		m.live(profile.Options{Config: m.cfg, Seed: [32]byte{1}})
-		m.step(&profile.Adopt{Data: state})
+		var inputs []profile.Input
+		for _, data := range state {
+			inputs = append(inputs, &profile.ResumeSlice{Data: data})
+		}
+		m.step(append(inputs, &profile.ResumeEnd{})...)
 		m.life.clock.adopt(m.life.profile)
 		m.received = nil
 		m.pass(25 * time.Second)

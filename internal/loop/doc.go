@@ -21,7 +21,7 @@
 //   - profiles of the same store exchange changes and queries through package
 //     registry (sharedstore.go); a publication is changes that must reach other machines
 //     before players get their answers (publication.go);
-//   - a handoff makes the loop Frozen and takes a snapshot (freeze.go), which the
+//   - a handoff makes the loop Frozen and takes its State (freeze.go), which the
 //     next process adopts (Adopted, adopt.go);
 //   - a panic ends a Runtime, not the process (panic.go).
 //

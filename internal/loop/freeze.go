@@ -1,6 +1,9 @@
 package loop
 
-import "context"
+import (
+	"context"
+	"iter"
+)
 
 // Frozen is a loop that is stopped for a handoff: it reads no packets, everything it decided is durable and sent,
 // and it waits for Thaw. Meanwhile only the caller of Freeze uses its profile.
@@ -37,10 +40,10 @@ func (f *Frozen) Broken() bool { return f.loop.instance.commit.broken() }
 // HasUnreadEvents reports whether events from another profile wait in the mailbox.
 func (f *Frozen) HasUnreadEvents() bool { return f.loop.instance.mailbox.hasEvents() }
 
-// Snapshot appends the state of the profile to room, in the form that Adopt reads.
-func (f *Frozen) Snapshot(room []byte) ([]byte, error) {
+// State yields the memory of the profile as slices for Adopt; see profile.HandOver.
+func (f *Frozen) State() iter.Seq2[[]byte, error] {
 	f.loop.instance.record.Flush()
-	return f.loop.instance.profile.Snapshot(room)
+	return f.loop.instance.profile.HandOver(sliceSize)
 }
 
 // Thaw lets the loop go on.

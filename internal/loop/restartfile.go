@@ -8,6 +8,7 @@ import (
 	"hash/crc32"
 	"io"
 	"io/fs"
+	"iter"
 	"os"
 	"path/filepath"
 	"time"
@@ -16,7 +17,7 @@ import (
 )
 
 // A restart file is the memory of a profile, which a start reads instead of the store after a crash of the
-// process. In little endian:
+// process. The state that a process hands over is such a file without a journal's id. In little endian:
 //
 //	magic                      "wamble restart 1\n", whose number is the version
 //	journal id 16, length of the name 2, name of the profile
@@ -26,10 +27,7 @@ import (
 // The file is not synced: after a loss of power it may be damaged, and the start reads the store.
 const restartMagic = "wamble restart 1\n"
 
-const (
-	sliceHead = 4 + 4 + 8 + 8
-	maxSlice  = 64 << 20
-)
+const sliceHead = 4 + 4 + 8 + 8
 
 // errRestartFile is returned for a file that is not the whole memory of the profile.
 var errRestartFile = errors.New("not a restart file of this profile and journal")
@@ -43,9 +41,8 @@ type memorySlice struct {
 	data        []byte
 }
 
-// restartWriter writes a new file beside the present one.
-type restartWriter struct {
-	path string
+// sliceWriter writes slices to a file.
+type sliceWriter struct {
 	file *os.File
 	buf  *bufio.Writer
 }
@@ -64,15 +61,16 @@ func createRestartFile(path string, journal store.JournalID, profile string) (*r
 	if err != nil {
 		return nil, err
 	}
-	w := &restartWriter{path, f, bufio.NewWriterSize(f, 256<<10)}
-	if _, err := w.buf.Write(restartHead(journal, profile)); err != nil {
-		w.drop()
-		return nil, err
-	}
-	return w, nil
+	return &restartWriter{path, newSliceWriter(f, journal, profile)}, nil
 }
 
-func (w *restartWriter) add(s memorySlice) error {
+func newSliceWriter(f *os.File, journal store.JournalID, profile string) *sliceWriter {
+	w := &sliceWriter{f, bufio.NewWriterSize(f, 256<<10)}
+	w.buf.Write(restartHead(journal, profile)) // buf keeps an error for end
+	return w
+}
+
+func (w *sliceWriter) add(s memorySlice) error {
 	var head [sliceHead]byte
 	binary.LittleEndian.PutUint32(head[:], uint32(len(s.data)))
 	binary.LittleEndian.PutUint64(head[8:], s.lastSeq)
@@ -86,13 +84,56 @@ func (w *restartWriter) add(s memorySlice) error {
 	return err
 }
 
-// finish ends the file and renames it to its place.
-func (w *restartWriter) finish() error {
+// end ends and closes the file.
+func (w *sliceWriter) end() error {
 	err := w.add(memorySlice{})
 	if err == nil {
 		err = w.buf.Flush()
 	}
-	if err = errors.Join(err, w.file.Close()); err != nil {
+	return errors.Join(err, w.file.Close())
+}
+
+// WriteState writes slices to the file of a state, and closes it. Name is for ReadState.
+func WriteState(file *os.File, name string, state iter.Seq2[[]byte, error]) error {
+	w := newSliceWriter(file, store.JournalID{}, name)
+	for data, err := range state {
+		if err == nil {
+			err = w.add(memorySlice{data: data})
+		}
+		if err != nil {
+			return errors.Join(err, file.Close())
+		}
+	}
+	return w.end()
+}
+
+// ReadState returns the slices of a state. Errors: errRestartFile, or one of the system.
+func ReadState(file *os.File, name string) (state [][]byte, err error) {
+	r, err := newRestartReader(file, store.JournalID{}, name)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		switch s, err := r.next(nil); err {
+		case nil:
+			state = append(state, s.data)
+		case io.EOF:
+			return state, nil
+		default:
+			return nil, err
+		}
+	}
+}
+
+// restartWriter writes a new file beside the present one.
+type restartWriter struct {
+	path string
+	*sliceWriter
+}
+
+// finish ends the file and renames it to its place.
+func (w *restartWriter) finish() error {
+	if err := w.end(); err != nil {
 		return err
 	}
 	// Not over the old file: file systems then write the new one to the disk at once, and syncs of the
@@ -126,16 +167,22 @@ func openRestartFile(path string, journal store.JournalID, profile string) (*res
 	if err != nil {
 		return nil, err
 	}
-	info, err := f.Stat()
+	r, err := newRestartReader(f, journal, profile)
 	if err != nil {
 		f.Close()
+	}
+	return r, err
+}
+
+func newRestartReader(f *os.File, journal store.JournalID, profile string) (*restartReader, error) {
+	info, err := f.Stat()
+	if err != nil {
 		return nil, err
 	}
 	r := &restartReader{f, bufio.NewReaderSize(f, 1<<20), info.Size()}
 	want := restartHead(journal, profile)
 	head := make([]byte, len(want))
 	if _, err := io.ReadFull(r.buf, head); err != nil || string(head) != string(want) {
-		f.Close()
 		return nil, errRestartFile
 	}
 	r.remaining -= int64(len(head))
@@ -150,7 +197,7 @@ func (r *restartReader) next(buf []byte) (s memorySlice, err error) {
 		return s, fmt.Errorf("%w: it is cut off", errRestartFile)
 	}
 	n := int64(binary.LittleEndian.Uint32(head[:]))
-	if r.remaining -= sliceHead + n; n > maxSlice || r.remaining < 0 {
+	if r.remaining -= sliceHead + n; r.remaining < 0 {
 		return s, fmt.Errorf("%w: it is cut off", errRestartFile)
 	}
 	s = memorySlice{

@@ -13,6 +13,10 @@ type Tree struct {
 	tree  *tree
 }
 
+// Key returns the key of the pseudonyms. SetKey sets that of another process, whose readers know its pseudonyms.
+func (b *Table) Key() [32]byte       { return b.key }
+func (b *Table) SetKey(key [32]byte) { b.key = key }
+
 // Walk yields the trees of all boards, in no order. The table may change while the walk rests; a tree that
 // stays in it is yielded once.
 func (b *Table) Walk() iter.Seq[Tree] {
@@ -58,4 +62,31 @@ func ReadTree(from *pack.Reader) (wamble.BoardID, []wamble.Prediction) {
 	}
 	*from = r.Reader
 	return board, rows
+}
+
+type writer struct{ pack.Writer }
+
+func (w *writer) node(n *node) {
+	w.Int(int64(n.id))
+	w.Int(int64(n.session))
+	w.Int(int64(n.up))
+	w.Int(int64(n.ply))
+	w.Int(int64(n.streak))
+	w.Raw(n.depth, byte(n.status))
+	w.Text(n.uci)
+	w.Float(n.points)
+}
+
+type reader struct{ pack.Reader }
+
+func (r *reader) node() node {
+	n := node{
+		id: wamble.PredictionID(r.Int()), session: wamble.SessionID(r.Int()),
+		up: r.Int32(), ply: r.Int32(), streak: r.Int32(),
+		depth: r.Octet(), status: wamble.PredictionStatus(r.Octet()),
+	}
+	n.uci = string(r.Bytes())
+	n.points = r.Float()
+	r.Must(n.status <= wamble.Expired && n.depth <= maxDepth)
+	return n
 }

@@ -1,9 +1,8 @@
 package predict
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -12,6 +11,7 @@ import (
 	"wamble"
 	"wamble/chess"
 	"wamble/internal/intent"
+	"wamble/internal/pack"
 )
 
 var epoch = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -453,54 +453,50 @@ func TestErase(t *testing.T) {
 	}
 	expect(t, "left", left, "2<0 by 2 CORRECT; 3<0 by 3 PENDING; 4<2 by 2 PENDING; ")
 	expect(t, "size", r.table.Len(), 3)
-	if _, err := Load(r.table.opts, nil, r.table.Snapshot(nil)); err != nil {
-		t.Error(err)
-	}
+	again := again(r.table, func(wamble.BoardID) int { return r.on.Ply() })
+	expect(t, "left after a restart", again.Len(), 3)
 	expect(t, "resolved", r.play("e7e5"), "3 of 3 is CORRECT: 1; 4 of 2 is CORRECT: 1")
 	r.table.Erase(epoch, map[wamble.SessionID]bool{2: true, 3: true}, &r.kept)
 	expect(t, "nothing is left", fmt.Sprint(r.table.Len(), len(r.table.trees)), "0 0")
 }
 
-func TestSnapshot(t *testing.T) {
-	b, _ := crowd(t, 1, 3000)
-	state := b.Snapshot(nil)
-	next := wamble.PredictionID(1 << 20)
-	newID := func() (wamble.PredictionID, bool) { next++; return next, true }
-	loaded, err := Load(b.opts, newID, state)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if again := loaded.Snapshot(nil); !bytes.Equal(again, state) {
-		t.Error("a loaded table has another snapshot")
-	}
-	b.newID = func() (wamble.PredictionID, bool) { return next, true }
-	for id := wamble.BoardID(1); id <= 8; id++ {
-		one, two := &kept{}, &kept{}
-		m := must(chess.Start().ParseUCI("a2a3"))
-		b.Resolve(epoch, id, 7, m, one)
-		loaded.Resolve(epoch, id, 7, m, two)
-		expect(t, "resolved", two.took(), one.took())
-	}
-	for n := range state {
-		if _, err := Load(b.opts, newID, state[:n]); !errors.Is(err, ErrState) {
-			t.Fatalf("%d of %d bytes: got %v, want ErrState", n, len(state), err)
+// again returns a table with the trees of another one.
+func again(b *Table, plies func(wamble.BoardID) int) *Table {
+	n := New(b.opts, b.newID, b.Key())
+	for t := range b.Walk() {
+		from := pack.NewReader(t.AppendState(nil))
+		_, rows := ReadTree(&from)
+		for i := range rows {
+			n.Restore(epoch, &rows[i], plies(rows[i].Board), &kept{})
 		}
 	}
+	return n
 }
 
-func FuzzLoad(f *testing.F) {
-	b, _ := crowd(f, 1, 300)
-	f.Add(b.Snapshot(nil))
-	f.Add([]byte(magic))
-	f.Fuzz(func(t *testing.T, state []byte) {
-		b, err := Load(usual, nil, state)
-		if err != nil {
-			return
+// TestWalk: a table with the trees of another one resolves the predictions like it.
+func TestWalk(t *testing.T) {
+	b, _ := crowd(t, 1, 3000)
+	plies := func(id wamble.BoardID) int { // the next ply that is predicted on the board
+		next := math.MaxInt
+		for i := range b.trees[id].nodes {
+			if n := &b.trees[id].nodes[i]; n.status == wamble.Pending {
+				next = min(next, int(n.ply)-1)
+			}
 		}
-		if again := b.Snapshot(nil); !bytes.Equal(again, state) {
-			t.Errorf("got %x of %x", again, state)
+		return next
+	}
+	loaded := again(b, plies)
+	expect(t, "pseudonyms", loaded.Key(), b.Key())
+	for id := wamble.BoardID(1); id <= 8; id++ {
+		if !b.Has(id) {
+			continue
 		}
-	})
+		one, two := &kept{}, &kept{}
+		m, ply := must(chess.Start().ParseUCI("a2a3")), plies(id)+1
+		b.Resolve(epoch, id, ply, m, one)
+		loaded.Resolve(epoch, id, ply, m, two)
+		expect(t, "resolved", two.took(), one.took())
+	}
 }
 
 // The hot path of a move: without predictions, and with some.

@@ -139,33 +139,3 @@ func (ru *rules) viewer(s *session.Session) spectate.Viewer {
 		Bypass:  may("spectate.capacity_bypass", "focus", "", ""), Modes: may("game.mode", "view", "", ""),
 	}
 }
-
-func savePredictions(p *Profile, dst []byte) ([]byte, error) {
-	return p.audience.predictions.Snapshot(dst), nil
-}
-
-func loadPredictions(a *adoption, state []byte) (err error) {
-	a.predictions, err = predict.Load(predictOptions(a.p.cfg), numbers[wamble.PredictionID](a.p, wamble.PredictionIDs),
-		state)
-	return err
-}
-
-func saveSpectators(p *Profile, dst []byte) ([]byte, error) {
-	return p.audience.spectators.Snapshot(dst), nil
-}
-
-func loadSpectators(a *adoption, state []byte) (err error) {
-	a.spectators, err = spectate.Load(spectateOptions(a.p.cfg), state)
-	return err
-}
-
-// adopt replaces predictions and spectators by those of an adoption. The hub is closed; the next step opens it.
-func (a *audience) adopt(from *adoption) {
-	if from.predictions != nil {
-		a.predictions = from.predictions
-	}
-	if from.spectators != nil {
-		a.spectators = from.spectators
-	}
-	a.spectators.Slow(from.brownout.SlowWatching)
-}

@@ -102,13 +102,8 @@ func TestStand(t *testing.T) {
 	r.step(&Packet{Peer: peerAt(1), Data: helloPacket(first, 9)})
 	r.settle()
 	want("who comes back", "10.0.0.1 3 tea")
-	state, err := savePolicy(r.p, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	a := &adoption{p: r.p}
-	if err := loadPolicy(a, state); err != nil || len(a.standing) != 1 || a.standing[0] != tea {
-		t.Errorf("after a handoff: %+v, %v", a.standing, err)
+	if got := handOver(t, r).p.announcements.standing; len(got) != 1 || got[0] != tea {
+		t.Errorf("after a handoff: %+v", got)
 	}
 	r.step(&SetStanding{All: nil})
 	want("withdrawn", "10.0.0.1 4 withdrawn: tea")

@@ -185,7 +185,7 @@ func (r *resumption) ErasePlayer(seq uint64, in *intent.ErasePlayer) {
 	if i := r.players[key]; i != nil && i.lastSeq < seq {
 		delete(r.players, key)
 	}
-	r.p.sessions.Erased(key, resumeIndex)
+	r.p.sessions.Erased(key, r.p.watermarks.resumed)
 	delete(r.p.unstored.keys, key) // the next login with it makes a new identity
 }
 
@@ -285,7 +285,7 @@ func (r *resumption) restoreTree(b *board.Board) {
 	wanted := map[wamble.PredictionID]bool{}
 	for i := len(t.rows) - 1; i >= 0; i-- {
 		row := &t.rows[i]
-		wanted[row.ID] = wanted[row.ID] || row.Status == wamble.Pending || row.Ply == b.Plies()
+		wanted[row.ID] = wanted[row.ID] || r.handoff != nil || row.Status == wamble.Pending || row.Ply == b.Plies()
 		if wanted[row.ID] && row.Parent != 0 {
 			wanted[row.Parent] = true
 		}

@@ -125,12 +125,9 @@ func TestHandoffClosesConnections(t *testing.T) {
 	r := newRig(t, "(def min-boards 1) (def max-boards 3)")
 	_, id := r.joinBy(streamAt(1))
 	_, udp := r.join(2)
-	state, err := r.p.Snapshot(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	state := handedOver(t, r.p)
 	r.p = New(Options{Config: r.p.cfg, Seed: [32]byte{3}, Now: r.now})
-	r.step(&Adopt{Data: state})
+	r.step(state...)
 	r.settle()
 	r.wait(16 * time.Second)
 	if r.p.boards.Board(id).Holder() != 0 || r.p.boards.Board(udp).Holder() == 0 {

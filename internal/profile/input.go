@@ -71,7 +71,6 @@ var inputs = []struct {
 	{22, "erase", newInput[Erase], EveryShard},
 	{23, "archive", newInput[Archive], EveryShard},
 	{24, "purge", newInput[Purge], StoreOnly},
-	{25, "adopt", newInput[Adopt], NoCommand},
 	{26, "wall clock", newInput[WallClock], NoCommand},
 	{27, "news", newInput[StoreEvents], NoCommand},
 	{28, "trust", newInput[Trust], StoreChange},

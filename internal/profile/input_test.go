@@ -32,7 +32,7 @@ func samples(tb testing.TB) []Input {
 		&Ban{Whom: whom, Text: "out", Until: epoch.Add(time.Hour)},
 		&Unban{Whom: whom}, &SetBrownout{Brownout: Brownout{NoPredictions: true, ReadOnly: true}},
 		&Erase{Key: whom.Key, Sessions: []wamble.SessionID{7}, Player: 8}, &Archive{Board: 9},
-		&Purge{}, &Adopt{Data: []byte("state")}, &WallClock{Ahead: -time.Hour},
+		&Purge{}, &WallClock{Ahead: -time.Hour},
 		&StoreEvents{Changes: []StoreEvent{{What: Won, Session: 3, Key: whom.Key, Points: 1, Rating: -2,
 			Stamp: Stamp{Journal: 1<<64 - 1, Message: 8}}, {What: Stale, Key: whom.Key, Merged: wamble.PublicKey{3}}}},
 		&Trust{Session: 3, Key: whom.Key, Level: 10},

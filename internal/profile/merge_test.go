@@ -51,13 +51,9 @@ func TestMergePlayers(t *testing.T) {
 	if merges != 2 {
 		t.Errorf("%d messages for the store, want one of the command and one of the news", merges)
 	}
-	state, err := savePolicy(r.p, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	a := &adoption{p: r.p}
-	if err := loadPolicy(a, state); err != nil || a.merged[one] != two {
-		t.Errorf("after a handoff: %v, %v", a.merged, err)
+	r.settle()
+	if got := handOver(t, r).p.merged; got[one] != two {
+		t.Errorf("after a handoff: %v", got)
 	}
 	if got := r.p.KeyOwner(one); got != two {
 		t.Errorf("the other key is that of %v", got)

@@ -244,14 +244,11 @@ func (n *node) replace() {
 		w.faults["replaced"]++
 		n.boot()
 		for _, old := range lives {
-			state, err := old.p.Snapshot(nil)
-			if err != nil {
-				w.t.Fatal(err)
-			}
+			state := handedOver(w.t, old.p)
 			l := &life{n: n, part: old.part, held: old.held, epoch: old.epoch, leased: old.leased,
 				p: New(w.options(old.part))}
 			n.lives[l.part.index] = l
-			if l.step(&Adopt{Data: state}); w.store.away {
+			if l.step(state...); w.store.away {
 				l.step(&StoreAway{})
 			}
 			l.work()

@@ -1,10 +1,12 @@
 package profile
 
 import (
+	"bytes"
 	"fmt"
 	"iter"
 	"maps"
 	"math"
+	"slices"
 	"time"
 
 	"wamble"
@@ -195,4 +197,33 @@ func pendingOf(p *Profile) map[wamble.PredictionID]wamble.Prediction {
 		}
 	}
 	return pending
+}
+
+// sameState checks that a process that was handed over has the memory of the one before: it would hand over the
+// same bytes, in another order where the order of the memory does not count.
+func (w *world) sameState(state []Input, old *Profile) {
+	w.t.Helper()
+	w.sameMemory(w.p, old)
+	if len(old.loads.byID) > 0 { // their requests were handled again
+		return
+	}
+	was, is := bytesByKind(state), bytesByKind(handedOver(w.t, w.p))
+	for kind := range was {
+		if kind != 'C' && kind != 'L' && !bytes.Equal(is[kind], was[kind]) { // these count the step
+			w.t.Fatalf("slices %c: %x became %x", kind, was[kind], is[kind])
+		}
+	}
+}
+
+func bytesByKind(state []Input) map[byte][]byte {
+	all := map[byte][]byte{}
+	for _, in := range state {
+		if in, ok := in.(*ResumeSlice); ok {
+			all[in.Data[0]] = append(all[in.Data[0]], in.Data[1:]...)
+		}
+	}
+	for _, kind := range []byte{sliceIdentities, sliceBoards, slicePredictions, 'U'} {
+		slices.Sort(all[kind])
+	}
+	return all
 }

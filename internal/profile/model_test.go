@@ -174,13 +174,11 @@ func (w *world) handOver() {
 	for len(w.groups) > 0 {
 		w.step(w.sync()...)
 	}
-	state, err := w.p.Snapshot(nil)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	state, old := handedOver(w.t, w.p), w.p
 	w.begin()
 	w.handed++
-	w.step(&Adopt{Data: state})
+	w.step(state...)
+	w.sameState(state, old)
 	w.after(0, true, w.drain)
 }
 
@@ -209,9 +207,7 @@ func (w *world) step(inputs ...Input) {
 	if err := w.recorder.Step(w.now, inputs, &w.out); err != nil {
 		w.t.Fatal(err)
 	}
-	// An adopted profile has the counters of the former one.
-	adopts := len(inputs) == 1 && InputName(inputs[0]) == "adopt"
-	if after := w.p.Stats(); len(inputs) == 1 && !adopts && after.NoBoard > before.NoBoard && w.p.boards.Free() > 0 {
+	if after := w.p.Stats(); len(inputs) == 1 && after.NoBoard > before.NoBoard && w.p.boards.Free() > 0 {
 		w.t.Fatalf("a player waits while %d boards are free", w.p.boards.Free())
 	}
 	if len(w.out.Troubles) > 0 {

@@ -154,13 +154,8 @@ func (p *Profile) begin(from wamble.Peer, token wamble.Token, o link.Offered,
 	return s, b != nil && (moved || b.ID() != o.Board), nil
 }
 
-// The section seals has the keys with which link makes offers and cookies: a player who was greeted by one
-// process continues in the next.
+// saveSeals writes the keys with which link makes offers and cookies: a player who was greeted by one process
+// continues in the next.
 func saveSeals(p *Profile, dst []byte) ([]byte, error) { return p.link.AppendKeys(dst), nil }
 
-func loadSeals(a *adoption, state []byte) error {
-	if a.link == nil {
-		return ErrState
-	}
-	return a.link.RestoreKeys(state)
-}
+func loadSeals(p *Profile, state []byte, _ *Output) error { return p.link.RestoreKeys(state) }

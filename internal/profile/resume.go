@@ -14,7 +14,7 @@ import (
 	"wamble/internal/session"
 )
 
-// After a crash a profile is restored from slices of its memory that were written while it ran, and from
+// After a crash or a handoff a profile is restored from slices of its memory that were written while it ran, and from
 // the journal's tail:
 //
 //	Walk ──▶ slice, slice, slice …      each of one moment, with the last message
@@ -44,15 +44,19 @@ type state interface{ AppendState(dst []byte) []byte }
 // Walk yields the memory of a running profile in slices of about size bytes, each in memory that buffer
 // returns. Steps may be made between two slices, not during one.
 func (p *Profile) Walk(size int, buffer func() []byte) iter.Seq[[]byte] {
+	return p.slices(size, buffer, p.sessions.Walk(), false, p.boards.Walk())
+}
+
+func (p *Profile) slices(size int, buffer func() []byte, sessions iter.Seq[*session.Session], handoff bool,
+	boards iter.Seq[*board.Board]) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
-		saved, _ := saveLeases(p, append(buffer(), sliceLeases))
-		first := pack.Writer(p.sessions.AppendEnded(saved))
+		first := pack.Writer(p.sessions.AppendEnded(saveLeases(p, append(buffer(), sliceLeases))))
 		first.Uint(uint64(p.boards.Len()))
 		w := walker{size, buffer, yield}
 		_ = yield(first) &&
-			slice(w, sliceSessions, p.sessions.Walk()) &&
-			slice(w, sliceIdentities, p.sessions.WalkIdentities()) &&
-			slice(w, sliceBoards, p.boards.Walk()) &&
+			slice(w, sliceSessions, sessions) &&
+			slice(w, sliceIdentities, p.sessions.WalkIdentities(handoff)) &&
+			slice(w, sliceBoards, boards) &&
 			slice(w, slicePredictions, p.audience.predictions.Walk())
 	}
 }
@@ -92,6 +96,9 @@ type resumption struct {
 	boardOf         map[wamble.PredictionID]wamble.BoardID
 	changedByOthers changedByOthers
 	visitor         journal.Visitor
+	handoff         handoff // nil after a crash
+	begun           bool    // a slice of Walk was read
+	damaged         bool    // a slice was
 }
 
 type resumedSession struct {
@@ -109,8 +116,8 @@ type resumedTree struct {
 	lastSeq uint64
 }
 
-// resumeIndex is the durable index of everything decided before the start: until the watermark stored has reached
-// it, the store lacks some of that.
+// resumeIndex is the durable index of everything decided before a crash. After a handoff it is the newest one of the
+// process before.
 const resumeIndex = 1
 
 func (p *Profile) resumption() *resumption {
@@ -124,7 +131,7 @@ func (p *Profile) resumption() *resumption {
 			boardOf:         map[wamble.PredictionID]wamble.BoardID{},
 			changedByOthers: changedByOthers{map[wamble.SessionID]bool{}, map[wamble.PublicKey]bool{}},
 		}
-		p.watermarks.newest, p.watermarks.durable = resumeIndex, resumeIndex
+		p.watermarks = watermarks{newest: resumeIndex, durable: resumeIndex, resumed: resumeIndex}
 		p.transfers.after = resumeIndex
 		p.unstored = newUnstored()
 	}
@@ -150,22 +157,27 @@ func (in *ResumeSlice) unpack(r *pack.Reader) {
 }
 
 func (in *ResumeSlice) apply(p *Profile, out *Output) {
-	if p.stage != starting {
+	if p.stage != starting || p.resuming != nil && p.resuming.damaged {
 		return
 	}
 	if err := p.resumption().load(p, in); err != nil {
+		p.resuming.damaged = true
 		out.Troubles = append(out.Troubles, fmt.Errorf("%w: %w", ErrState, err))
 	}
 }
 
 func (r *resumption) load(p *Profile, in *ResumeSlice) error {
+	if len(in.Data) > 0 && isHandoffSlice(in.Data[0]) {
+		return r.take(in.Data[0], in.Data[1:])
+	}
+	r.begun = true
 	reader := pack.NewReader(in.Data)
 	switch kind := reader.Octet(); kind {
 	case sliceLeases:
 		for _, s := range wamble.Sequences() {
 			p.leases.Add(s, readBlocks(&reader))
 		}
-		p.sessions.ReadEnded(&reader, resumeIndex)
+		p.sessions.ReadEnded(&reader, p.watermarks.resumed)
 		if reader.Remaining() > 0 { // older versions do not write it
 			r.Resumption.Expect(reader.Uint())
 		}
@@ -193,7 +205,7 @@ func (r *resumption) load(p *Profile, in *ResumeSlice) error {
 	default:
 		return ErrState
 	}
-	return sectionError(&reader)
+	return sliceError(&reader)
 }
 
 func (r *resumption) addSession(s *resumedSession) {
@@ -240,51 +252,36 @@ func (in *ResumeTail) apply(p *Profile, _ *Output) {
 // ResumeEnd ends the start from slices. Last is the last message of the journal. Alone says that no other
 // profile has sessions in the same store; otherwise one may have changed them since. Told says that
 // ResumeOtherProfile had all such changes; if not, all sessions are dropped, and read when the store has
-// everything.
+// everything. After a handoff none of them counts. Unless there is trouble, the profile runs with Ready, after a
+// handoff at once.
 type ResumeEnd struct {
 	Last        uint64
 	Alone, Told bool
 }
 
 func (in *ResumeEnd) apply(p *Profile, out *Output) {
-	if p.stage != starting || p.resuming == nil {
+	if p.stage != starting || p.resuming == nil || p.resuming.damaged {
 		return
 	}
-	r := p.resuming
+	if err := p.resuming.end(p, in, out); err != nil {
+		p.resuming.damaged = true
+		out.Troubles = append(out.Troubles, err)
+		return
+	}
 	p.resuming = nil
-	p.watermarks.pending = append(p.watermarks.pending, pendingIndex{resumeIndex, in.Last})
+}
+
+func (r *resumption) end(p *Profile, in *ResumeEnd, out *Output) error {
+	if r.handoff == nil {
+		p.watermarks.pending = append(p.watermarks.pending, pendingIndex{resumeIndex, in.Last})
+		p.unstored.shared = !in.Alone
+		r.dropChanged(p)
+		if !in.Alone && !in.Told {
+			r.dropAll()
+		}
+	}
 	p.watermarks.advanceStored()
-	p.unstored.shared = !in.Alone
-	r.dropChanged(p)
-	if !in.Alone && !in.Told {
-		for _, id := range r.order {
-			if s := r.sessions[id]; s != nil {
-				r.drop(s)
-			}
-		}
-	}
-	holds := r.Resumption.Holds()
-	var over []wamble.SessionID
-	for _, id := range r.order {
-		s := r.sessions[id]
-		if s == nil {
-			continue
-		}
-		var player *wamble.Player
-		if i := r.players[s.Key]; i != nil {
-			player = &i.Player
-			s.Player, s.Handle = i.ID, i.Handle
-		}
-		if _, err := p.sessions.Resume(p.clock.now, &s.Resumed, player, holds[id], resumeIndex); err != nil {
-			p.unstored.add(s.ID, s.Token, s.Key)
-			over = append(over, id)
-		}
-	}
-	for key := range r.players {
-		if p.sessions.Identity(key) == nil {
-			p.unstored.keys[key] = true
-		}
-	}
+	over := r.resumeSessions(p)
 	p.clock.noteRow(p.clock.label(r.Resumption.Newest()))
 	r.Resumption.End(p.clock.now, func(id wamble.SessionID) bool {
 		if s := r.sessions[id]; s != nil {
@@ -296,5 +293,83 @@ func (in *ResumeEnd) apply(p *Profile, out *Output) {
 		p.boards.Leave(p.clock.now, id, &p.frame)
 	}
 	r.restorePredictions()
+	if r.handoff != nil {
+		if err := r.handoff.load(p, out); err != nil {
+			return err
+		}
+	}
 	p.onStored()
+	return nil
+}
+
+// dropAll leaves all sessions to the store.
+func (r *resumption) dropAll() {
+	for _, id := range r.order {
+		if s := r.sessions[id]; s != nil {
+			r.drop(s)
+		}
+	}
+}
+
+// resumeSessions takes sessions and identities into memory, and returns the sessions that have ended.
+func (r *resumption) resumeSessions(p *Profile) (over []wamble.SessionID) {
+	holds := r.Resumption.Holds()
+	for _, id := range r.order {
+		s := r.sessions[id]
+		if s == nil {
+			continue
+		}
+		var player *wamble.Player
+		if i := r.players[s.Key]; i != nil {
+			player = &i.Player
+			s.Player, s.Handle = i.ID, i.Handle
+		}
+		if r.handoff != nil {
+			s.LastSeen = p.clock.now // see loadSessions
+		}
+		if _, err := p.sessions.Resume(p.clock.now, &s.Resumed, player, holds[id], p.watermarks.resumed); err != nil {
+			p.unstored.add(s.ID, s.Token, s.Key)
+			over = append(over, id)
+		}
+	}
+	for key, i := range r.players {
+		switch {
+		case p.sessions.Identity(key) != nil:
+		case r.handoff != nil:
+			p.sessions.ResumeIdentity(&i.Player, p.watermarks.resumed)
+		default:
+			p.unstored.keys[key] = true
+		}
+	}
+	return over
+}
+
+func saveLeases(p *Profile, dst []byte) []byte {
+	w := pack.Writer(dst)
+	for _, s := range wamble.Sequences() {
+		blocks := p.leases.Blocks(s)
+		w.Uint(uint64(len(blocks)))
+		for _, b := range blocks {
+			w.Int(b.First)
+			w.Int(b.Count)
+		}
+	}
+	return w
+}
+
+func readBlocks(r *pack.Reader) (blocks []wamble.Block) {
+	for n := r.Uint(); n > 0 && !r.Bad(); n-- {
+		b := wamble.Block{First: r.Int(), Count: r.Int()}
+		r.Must(b.First > 0 && b.Count > 0)
+		blocks = append(blocks, b)
+	}
+	return blocks
+}
+
+// sliceError returns an error unless a slice was read to its last byte.
+func sliceError(r *pack.Reader) error {
+	if !r.Ended() {
+		return ErrState
+	}
+	return nil
 }

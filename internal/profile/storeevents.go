@@ -157,7 +157,7 @@ func (p *Profile) takeStale(out *Output) {
 // key: 0 if it may read at once.
 func (p *Profile) Pending(token wamble.Token, key wamble.PublicKey) uint64 {
 	if p.unstored.any() || p.unstored.shared {
-		return resumeIndex
+		return p.watermarks.resumed
 	}
 	return min(p.sessions.Pending(token, key), p.watermarks.newest)
 }

@@ -379,16 +379,13 @@ func (s *travelShard) handOff() {
 	for len(s.groups) > 0 {
 		s.sync()
 	}
-	state, err := s.p.Snapshot(nil)
-	if err != nil {
-		s.w.t.Fatal(err)
-	}
+	state := handedOver(s.w.t, s.p)
 	s.w.traffic.adopted++
 	if s.walking != nil {
 		s.stop()
 	}
 	s.begin()
-	s.step(&Adopt{Data: state})
+	s.step(state...)
 }
 
 // TestShareWithNeedy: if no more boards may be made, a shard with hardly any free board gets

@@ -52,12 +52,8 @@ func (u *unstored) mayBeOutdated(l *Load, in *Loaded) bool {
 	return u.all || u.sessions[in.Session.ID] || u.keys[in.Session.Key]
 }
 
-// The section behind is empty if the set is.
 func saveUnstored(p *Profile, dst []byte) ([]byte, error) {
 	b := &p.unstored
-	if !b.any() && !b.shared {
-		return dst, nil
-	}
 	w := pack.Writer(dst)
 	w.Uint(uint64(oneIf(b.all) + 2*oneIf(b.shared)))
 	w.Uint(uint64(len(b.sessions)))
@@ -75,7 +71,7 @@ func saveUnstored(p *Profile, dst []byte) ([]byte, error) {
 	return w, nil
 }
 
-func loadUnstored(a *adoption, state []byte) error {
+func loadUnstored(p *Profile, state []byte, _ *Output) error {
 	r := pack.NewReader(state)
 	b := newUnstored()
 	flags := r.Uint()
@@ -93,6 +89,6 @@ func loadUnstored(a *adoption, state []byte) error {
 		copy(key[:], r.Take(len(key)))
 		b.keys[key] = true
 	}
-	a.unstored = b
-	return sectionError(&r)
+	p.unstored = b
+	return sliceError(&r)
 }

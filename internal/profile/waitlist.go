@@ -153,7 +153,7 @@ func (p *Profile) loseTurn(s *session.Session) {
 	p.waitlist.markAbsent(s.ID(), p.clock.now.Add(p.boards.Options().Disconnect))
 }
 
-// The section waitlist has the waiting sessions, the longest wait first. It is empty if no player waits.
+// saveWaitlist writes the waiting sessions, the longest wait first.
 func saveWaitlist(p *Profile, dst []byte) ([]byte, error) {
 	to := pack.Writer(dst)
 	for id := range p.waitlist.all() {
@@ -162,10 +162,15 @@ func saveWaitlist(p *Profile, dst []byte) ([]byte, error) {
 	return to, nil
 }
 
-func loadWaitlist(a *adoption, state []byte) error {
+func loadWaitlist(p *Profile, state []byte, _ *Output) error {
 	r := pack.NewReader(state)
-	for r.Remaining() > 0 && len(a.waitlist) < maxWaitlist {
-		a.waitlist = append(a.waitlist, wamble.SessionID(r.Uint()))
+	for r.Remaining() > 0 {
+		if s := p.sessions.ByID(wamble.SessionID(r.Uint())); s != nil {
+			p.awaitBoard(s)
+			if _, ok := p.link.Home(s.Token()); !ok {
+				p.loseTurn(s)
+			}
+		}
 	}
-	return sectionError(&r)
+	return sliceError(&r)
 }

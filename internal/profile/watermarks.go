@@ -14,6 +14,9 @@ type watermarks struct {
 	durable uint64 // packets up to this durable index may leave
 	applied uint64 // message of the journal up to which the store has everything
 	stored  uint64 // durable index up to which the store has everything
+	// resumed is the durable index of everything decided before the start: until stored has reached it, the store
+	// lacks some of that.
+	resumed uint64
 	// pending are the durable indexes that are durable and of which the store lacks something, oldest first, each
 	// with its last message.
 	pending []pendingIndex
@@ -96,7 +99,7 @@ func (in *Applied) apply(p *Profile, _ *Output) {
 // onStored evicts the sessions that waited for the store.
 func (p *Profile) onStored() {
 	p.stats.Evicted += uint64(p.sessions.Applied(p.watermarks.stored))
-	if p.watermarks.stored >= resumeIndex {
+	if p.watermarks.stored >= p.watermarks.resumed {
 		p.unstored = unstored{}
 	}
 }

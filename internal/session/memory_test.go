@@ -97,21 +97,9 @@ func BenchmarkHello(b *testing.B) {
 	}
 }
 
-func BenchmarkSnapshot(b *testing.B) {
+func BenchmarkHandOver(b *testing.B) {
 	tb, _ := crowd(b, 100_000)
-	var state []byte
 	for b.Loop() {
-		state = tb.Snapshot(state[:0])
-	}
-	b.ReportMetric(float64(len(state)), "bytes")
-}
-
-func BenchmarkLoad(b *testing.B) {
-	tb, _ := crowd(b, 100_000)
-	state := tb.Snapshot(nil)
-	for b.Loop() {
-		if _, err := Load(tb.opts, tb.ids, tb.entropy, state); err != nil {
-			b.Fatal(err)
-		}
+		handOver(b, tb, tb.newest)
 	}
 }

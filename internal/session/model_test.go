@@ -300,11 +300,7 @@ func TestModel(t *testing.T) {
 				check(t, m.table)
 			}
 			if step%3000 == 2999 {
-				again, err := Load(o, m.ids, m.table.entropy, m.table.Snapshot(nil))
-				if err != nil {
-					t.Fatal(err)
-				}
-				m.table = again
+				m.table = handOver(t, m.table, m.table.newest)
 			}
 		}
 		check(t, m.table)

@@ -1,8 +1,11 @@
 package session
 
 import (
+	"bytes"
 	"errors"
 	"iter"
+	"maps"
+	"slices"
 	"time"
 
 	"wamble"
@@ -35,16 +38,49 @@ func (t *Table) Walk() iter.Seq[*Session] {
 	}
 }
 
-// WalkIdentities is Walk for the identities.
-func (t *Table) WalkIdentities() iter.Seq[*Identity] {
+// WalkIdentities is Walk for the identities. For a handoff it yields the stale ones of sessions, too.
+func (t *Table) WalkIdentities(handoff bool) iter.Seq[*Identity] {
 	return func(yield func(*Identity) bool) {
 		for _, i := range t.identities {
-			if !i.stale && !yield(i) {
+			if (!i.stale || handoff && i.sessions > 0) && !yield(i) {
 				return
 			}
 		}
 	}
 }
+
+type writer struct{ pack.Writer }
+
+// stats writes rating and games. The totals that earlier versions have there are zero.
+func (w *writer) stats(s wamble.Stats) {
+	w.Float(s.Score)
+	w.Float(s.PredictionScore)
+	w.Float(s.Rating)
+	w.Int(int64(s.Games))
+	w.Int(int64(s.Chess960Games))
+}
+
+type reader struct{ pack.Reader }
+
+func (r *reader) array16() (a [16]byte) {
+	copy(a[:], r.Take(len(a)))
+	return a
+}
+
+func (r *reader) array32() (a [32]byte) {
+	copy(a[:], r.Take(len(a)))
+	return a
+}
+
+func (r *reader) stats() wamble.Stats {
+	return wamble.Stats{
+		Score: r.Float(), PredictionScore: r.Float(), Rating: r.Float(), Games: int(r.Int()),
+		Chess960Games: int(r.Int()),
+	}
+}
+
+// isBot is a bit beside that of a present session.
+const isBot = 2
 
 // AppendState appends the session without its token to dst, for ReadResumed.
 func (s *Session) AppendState(dst []byte) []byte {
@@ -118,7 +154,12 @@ func (t *Table) AppendEnded(dst []byte) []byte {
 	w := writer{dst}
 	w.Uint(uint64(t.refused.Len()))
 	t.refused.FromOldest(func(hash wamble.TokenHash, _ *struct{}) { w.Raw(hash[:]...) })
-	w.erased(t)
+	w.Uint(uint64(len(t.erased)))
+	for _, key := range slices.SortedFunc(maps.Keys(t.erased),
+		func(a, b wamble.PublicKey) int { return bytes.Compare(a[:], b[:]) }) {
+		w.Raw(key[:]...)
+		w.Uint(t.erased[key])
+	}
 	return w.Writer
 }
 
@@ -138,6 +179,14 @@ func (t *Table) ReadEnded(from *pack.Reader, seq uint64) {
 		}
 	}
 	*from = r.Reader
+}
+
+// ResumeIdentity takes an identity without sessions into memory, until the store has message seq.
+func (t *Table) ResumeIdentity(player *wamble.Player, seq uint64) {
+	i := identityOf(player)
+	i.seq = seq
+	t.identities[i.key] = i
+	t.unused = append(t.unused, unusedIdentity{i, seq})
 }
 
 // Resume takes a resumed session into memory. Holds says that it holds a board. It stays in memory at least

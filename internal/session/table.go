@@ -117,6 +117,10 @@ func (t *Table) ByHash(hash wamble.TokenHash) *Session {
 // ByID returns the session with a number, nil if it is not in memory.
 func (t *Table) ByID(id wamble.SessionID) *Session { return t.byID[id] }
 
+func (t *Table) inOrder() [4]*list {
+	return [4]*list{&t.lists.fresh, &t.lists.live, &t.lists.idle, &t.lists.departing}
+}
+
 // All yields every session in memory, in a deterministic order.
 func (t *Table) All() iter.Seq[*Session] {
 	return func(yield func(*Session) bool) {

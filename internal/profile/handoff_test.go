@@ -2,33 +2,45 @@ package profile
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/netip"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"wamble"
 	"wamble/internal/link"
-	"wamble/wire"
 )
+
+// handedOver is what another process is given of a profile.
+func handedOver(t testing.TB, p *Profile) (state []Input) {
+	t.Helper()
+	for slice, err := range p.HandOver(1 << 10) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		state = append(state, &ResumeSlice{Data: bytes.Clone(slice)})
+	}
+	return append(state, &ResumeEnd{})
+}
 
 // handOver lets another profile, with the same random numbers, adopt the state of r's, and
 // returns a rig around it that shares the store.
 func handOver(t testing.TB, r *rig) *rig {
 	t.Helper()
-	state, err := r.p.Snapshot(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	state := handedOver(t, r.p)
 	next := &rig{t: t, now: r.now, store: r.store, options: r.options, seq: r.seq}
 	next.options.Now = r.now
 	next.p = New(next.options)
-	next.step(&Adopt{Data: state})
-	clear(state) // the profile no longer reads it
+	next.step(state...)
+	for _, in := range state {
+		if in, ok := in.(*ResumeSlice); ok {
+			clear(in.Data) // the profile no longer reads it
+		}
+	}
 	if len(next.out.Troubles) > 0 {
 		t.Fatal(next.out.Troubles)
 	}
@@ -129,33 +141,6 @@ func TestAdoptPolicy(t *testing.T) {
 	}
 }
 
-// TestAdoptOlderPolicy: the section of a version that wrote fields which this one
-// does not know is read all the same. It held tokens, not their hashes.
-func TestAdoptOlderPolicy(t *testing.T) {
-	type row struct {
-		Notice   wire.NoticeType
-		Text     string
-		Whom     Target
-		Until    time.Time
-		Brownout Brownout
-		Board    wamble.BoardID
-	}
-	state, err := json.Marshal([]row{{Brownout: Brownout{NoPredictions: true}},
-		{Text: "rude", Whom: Target{Token: wamble.TokenHash{5}}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var a adoption
-	if err := loadPolicy(&a, state); err != nil {
-		t.Fatal(err)
-	}
-	bans := a.policy.Bans.All()
-	if !a.brownout.NoPredictions || len(bans) != 1 || bans[0].Token != hashOf(wamble.Token{5}) ||
-		bans[0].Reason != "rude" {
-		t.Errorf("got %+v, %+v", a.brownout, bans)
-	}
-}
-
 // TestAdoptWaiting: a request that waits for the store is asked again by the
 // next process, and answered once.
 func TestAdoptWaiting(t *testing.T) {
@@ -172,50 +157,54 @@ func TestAdoptWaiting(t *testing.T) {
 	}
 }
 
-// TestSnapshotHeld: while something is not durable a snapshot is refused.
-func TestSnapshotHeld(t *testing.T) {
+// TestHandOverHeld: while something is not durable nothing is handed over.
+func TestHandOverHeld(t *testing.T) {
 	r := newRig(t, "(def min-boards 2)")
 	token, id := r.join(1)
 	r.stuck = true
 	r.send(peerAt(1), movePacket(token, id, 2, "e2e4"))
-	if _, err := r.p.Snapshot(nil); !errors.Is(err, link.ErrHeld) {
-		t.Errorf("got %v, want %v", err, link.ErrHeld)
+	for _, err := range r.p.HandOver(100) {
+		if !errors.Is(err, link.ErrHeld) {
+			t.Errorf("got %v, want %v", err, link.ErrHeld)
+		}
 	}
-	starting := New(r.options)
-	if _, err := starting.Snapshot(nil); err == nil {
-		t.Error("a profile that has not begun has a snapshot")
+	for _, err := range New(r.options).HandOver(100) {
+		if err == nil {
+			t.Error("a profile that has not begun is handed over")
+		}
 	}
 }
 
-// TestAdoptRefuses: a state that cannot be adopted changes nothing.
+// TestAdoptRefuses: a profile does not run with a state that is not whole.
 func TestAdoptRefuses(t *testing.T) {
 	r := newRig(t, "(def min-boards 3)")
 	r.join(1)
-	state, err := r.p.Snapshot(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	refuse := func(name string, state []byte) {
+	state := handedOver(t, r.p)
+	refuse := func(name string, state []Input) {
 		t.Helper()
 		p := New(r.options)
 		var out Output
-		p.Step(r.now, []Input{&Adopt{Data: state}}, &out)
+		p.Step(r.now, state, &out)
 		if len(out.Troubles) != 1 || !errors.Is(out.Troubles[0], ErrState) {
 			t.Errorf("%s: got %v", name, out.Troubles)
 		}
-		if g := p.Gauges(); !g.Starting || g.Boards != 0 || g.Players != 0 {
+		if g := p.Gauges(); !g.Starting {
 			t.Errorf("%s: it became %+v", name, g)
 		}
 	}
-	for n := range state {
-		refuse("cut", state[:n])
+	for i := range handoffSlices {
+		name, slice := handoffSlices[i].name, state[i].(*ResumeSlice).Data
+		refuse("without "+name, slices.Delete(slices.Clone(state), i, i+1))
+		refuse("twice "+name, slices.Insert(slices.Clone(state), i, state[i]))
+		if len(slice) > 1 {
+			refuse("cut "+name, slices.Replace(slices.Clone(state), i, i+1, Input(&ResumeSlice{Data: slice[:len(slice)-1]})))
+		}
 	}
-	refuse("another version", bytes.Replace(state, []byte("profile 1"), []byte("profile 2"), 1))
-	refuse("a section that nobody knows", bytes.Replace(state, []byte("\x04seen"), []byte("\x04bean"), 1))
-	refuse("a section twice", append(bytes.Clone(state), "\x04seen\x00\x00\x00\x00"...))
-	r.step(&Adopt{Data: state})
-	if len(r.out.Troubles) != 1 || r.p.boards.Len() != 3 {
-		t.Errorf("a profile that runs adopted a state: %v", r.out.Troubles)
+	refuse("a slice that nobody knows", slices.Insert(slices.Clone(state), 2, Input(&ResumeSlice{Data: []byte("?")})))
+	refuse("no slice", slices.Insert(slices.Clone(state), 2, Input(&ResumeSlice{})))
+	r.step(state...)
+	if r.p.boards.Len() != 3 {
+		t.Errorf("a profile that runs took over a state: %v", r.out.Troubles)
 	}
 }
 
@@ -224,15 +213,16 @@ func FuzzAdopt(f *testing.F) {
 	r := newRig(f, "(def min-boards 2)")
 	token, id := r.join(1)
 	r.send(peerAt(1), movePacket(token, id, 2, "e2e4"))
-	state, err := r.p.Snapshot(nil)
-	if err != nil {
-		f.Fatal(err)
+	state := handedOver(f, r.p)
+	for i, in := range state[:len(state)-1] {
+		f.Add(i, in.(*ResumeSlice).Data)
 	}
-	f.Add(state)
-	f.Fuzz(func(t *testing.T, state []byte) {
+	f.Fuzz(func(t *testing.T, at int, slice []byte) {
 		p := New(r.options)
 		var out Output
-		p.Step(r.now, []Input{&Adopt{Data: state}}, &out)
+		state := slices.Clone(state)
+		state[uint(at)%uint(len(state)-1)] = &ResumeSlice{Data: slice}
+		p.Step(r.now, state, &out)
 		if len(out.Troubles) > 0 {
 			return
 		}
@@ -243,8 +233,10 @@ func FuzzAdopt(f *testing.F) {
 				p.Step(r.now, []Input{&Durable{Index: out.DurableIndex, Seq: 1}}, &out)
 			}
 		}
-		if _, err := p.Snapshot(nil); err != nil && !errors.Is(err, link.ErrHeld) {
-			t.Error(err)
+		for _, err := range p.HandOver(1 << 10) {
+			if err != nil && !errors.Is(err, link.ErrHeld) {
+				t.Error(err)
+			}
 		}
 	})
 }

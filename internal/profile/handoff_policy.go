@@ -11,7 +11,7 @@ import (
 )
 
 // hostCommand is a command of the host that still holds: brownout, announcements that stay and merges in the first
-// row of the section, one ban in each other row. An announcement that is under way ends with the process.
+// row of the slice, one ban in each other row. An announcement that is under way ends with the process.
 type hostCommand struct {
 	Text     string
 	Whom     Target
@@ -19,7 +19,6 @@ type hostCommand struct {
 	Brownout Brownout
 	Standing []Standing  `json:",omitempty"`
 	Merged   []mergedKey `json:",omitempty"` // keys of merged players
-	Hashed   bool        // Target.Token is a hash; older releases wrote the token
 }
 
 // mergedKey is a row of mergedKeys.
@@ -33,14 +32,14 @@ func savePolicy(p *Profile, dst []byte) ([]byte, error) {
 	slices.SortFunc(rows[0].Merged, func(a, b mergedKey) int { return bytes.Compare(a.Key[:], b.Key[:]) })
 	for _, b := range p.policy.Bans.All() {
 		rows = append(rows, hostCommand{
-			Whom: Target{Token: b.Token, Key: b.Key, Net: b.Net}, Text: b.Reason, Until: b.Until, Hashed: true,
+			Whom: Target{Token: b.Token, Key: b.Key, Net: b.Net}, Text: b.Reason, Until: b.Until,
 		})
 	}
 	text, err := json.Marshal(rows)
 	return append(dst, text...), err
 }
 
-func loadPolicy(a *adoption, state []byte) error {
+func loadPolicy(p *Profile, state []byte, _ *Output) error {
 	var rows []hostCommand
 	if err := json.Unmarshal(state, &rows); err != nil {
 		return err
@@ -48,16 +47,13 @@ func loadPolicy(a *adoption, state []byte) error {
 	if len(rows) == 0 || len(rows) > 1+3*access.MaxBans {
 		return ErrState
 	}
-	a.brownout, a.standing, a.merged = rows[0].Brownout, rows[0].Standing, mergedKeys{}
+	p.brownout, p.announcements.standing, p.merged = rows[0].Brownout, rows[0].Standing, mergedKeys{}
 	for _, m := range rows[0].Merged {
-		a.merged[m.Key] = m.Of
+		p.merged[m.Key] = m.Of
 	}
 	for _, row := range rows[1:] {
-		if !row.Hashed && !row.Whom.Token.IsZero() {
-			row.Whom.Token = wamble.Token(row.Whom.Token).Hash()
-		}
 		// At the zero time no ban has ended, so none is removed.
-		if err := a.policy.Bans.Add(time.Time{},
+		if err := p.policy.Bans.Add(time.Time{},
 			(&Ban{Whom: row.Whom, Text: row.Text, Until: row.Until}).access()); err != nil {
 			return err
 		}

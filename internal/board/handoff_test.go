@@ -3,6 +3,7 @@ package board
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -38,16 +39,43 @@ func busyPool(t testing.TB, boards, moves int) *Pool {
 	return p
 }
 
-func TestSnapshot(t *testing.T) {
-	p := busyPool(t, 40, 1500)
-	state := p.Snapshot([]byte("before"))[len("before"):]
-	q, err := Load(p.opts, counter(1<<40), newRand(1), state)
+// statesOf returns the states of the boards of a pool.
+func statesOf(p *Pool) (state []byte) {
+	for b := range p.WalkInOrder() {
+		state = b.AppendState(state)
+	}
+	return state
+}
+
+// handOver returns a pool that goes on with the boards of another one.
+func handOver(t testing.TB, p *Pool) *Pool {
+	t.Helper()
+	q, err := resumed(p.opts, statesOf(p), timeOf(p.now), true)
 	if err != nil {
 		t.Fatal(err)
 	}
+	q.newID, q.rng = p.newID, p.rng
+	return q
+}
+
+// resumed returns a pool with the boards of states.
+func resumed(o Options, state []byte, now time.Time, handedOver bool) (*Pool, error) {
+	p := New(o, counter(0), newRand(1))
+	r := p.Resume()
+	r.HandedOver = handedOver
+	if err := r.Load(state, 0, 0); err != nil {
+		return nil, err
+	}
+	r.End(now, func(wamble.SessionID) bool { return false }, silence{})
+	return p, nil
+}
+
+func TestHandOver(t *testing.T) {
+	p := busyPool(t, 40, 1500)
+	q := handOver(t, p)
 	check(t, q)
-	if again := q.Snapshot(nil); !bytes.Equal(again, state) {
-		t.Error("the snapshot of the snapshot is another")
+	if !bytes.Equal(statesOf(q), statesOf(p)) {
+		t.Error("the states are others")
 	}
 	// From here on both must answer alike.
 	p.rng, q.rng = newRand(9), newRand(9)
@@ -79,61 +107,58 @@ func TestSnapshot(t *testing.T) {
 
 func TestLoadRefuses(t *testing.T) {
 	p := busyPool(t, 8, 100)
-	state := p.Snapshot(nil)
-	for n := range state {
-		if _, err := Load(p.opts, p.newID, p.rng, state[:n]); !errors.Is(err, ErrState) {
-			t.Fatalf("the first %d bytes: %v", n, err)
+	var state []byte
+	for b := range p.WalkInOrder() {
+		if b.holder == 0 && b.former == 0 {
+			state = b.AppendState(nil)
+			break
 		}
 	}
-	if _, err := Load(p.opts, p.newID, p.rng, append(slices.Clone(state), 0)); !errors.Is(err, ErrState) {
-		t.Errorf("a byte too many: %v", err)
+	refuse := func(name string, state []byte) {
+		t.Helper()
+		for _, handedOver := range []bool{false, true} {
+			if _, err := resumed(p.opts, state, epoch, handedOver); !errors.Is(err, ErrState) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
 	}
-	const first = len(magic) + 20
+	for n := 1; n < len(state); n++ {
+		refuse(fmt.Sprintf("the first %d bytes", n), state[:n])
+	}
+	refuse("a byte too many", append(slices.Clone(state), 0))
+	refuse("a board twice", append(slices.Clone(state), state...))
 	for _, tc := range []struct {
 		name string
 		at   int
 		to   byte
 	}{
-		{"another version", len(magic) - 2, '2'},
-		{"count", len(magic) + 8, 200},
-		{"count far too large", len(magic) + 11, 255},
-		{"free", len(magic) + 12, 1},
-		{"asleep", len(magic) + 16, 1},
-		{"status", first + 66, 3},
-		{"reserved without a holder", first + 66, 1},
-		{"identity", first + 67, 2},
-		{"identity of a free board", first + 67, 1},
-		{"holder of a free board", first + 16, 1},
-		{"variant", first + 65, 100},
-		{"no history", first + 68, 0},
-		{"position", first + 71, 'x'},
+		{"status", 66, 4},
+		{"reserved without a holder", 66, 1},
+		{"a flag that nobody knows", 67, 64},
+		{"variant", 65, 100},
+		{"no history", 68, 0},
+		{"position", 71, 'x'},
 	} {
 		broken := slices.Clone(state)
 		if broken[tc.at] == tc.to {
 			t.Fatalf("%s: the byte is that already", tc.name)
 		}
 		broken[tc.at] = tc.to
-		if _, err := Load(p.opts, p.newID, p.rng, broken); !errors.Is(err, ErrState) {
-			t.Errorf("%s: %v", tc.name, err)
-		}
+		refuse(tc.name, broken)
 	}
 }
 
 func FuzzLoad(f *testing.F) {
-	f.Add([]byte(magic))
-	f.Add(busyPool(f, 1, 0).Snapshot(nil))
-	f.Add(busyPool(f, 2, 7).Snapshot(nil))
-	f.Add(busyPool(f, 20, 7).Snapshot(nil))
+	f.Add(statesOf(busyPool(f, 1, 0)), false)
+	f.Add(statesOf(busyPool(f, 2, 7)), true)
+	f.Add(statesOf(busyPool(f, 20, 7)), true)
 	o := defaultOptions()
-	f.Fuzz(func(t *testing.T, state []byte) {
-		p, err := Load(o, counter(0), newRand(1), state)
+	f.Fuzz(func(t *testing.T, state []byte, handedOver bool) {
+		p, err := resumed(o, state, epoch, handedOver)
 		if err != nil {
 			return
 		}
 		check(t, p)
-		if bytes.HasPrefix(state, []byte(magic)) && !bytes.Equal(p.Snapshot(nil), state) {
-			t.Error("the snapshot of the snapshot is another")
-		}
 		for b := range p.All() {
 			for m := range b.Moves() {
 				_ = uciOf(m.Move)
