@@ -148,6 +148,46 @@ var controls = [...]Info{
 	CtrlSetName:                {Name: "SET_NAME", From: FromClient, Delivery: Asked, Replies: []Control{CtrlPlayerStatsData}, payload: newOf[SetName]},
 }
 
+// Control returns the control code of each type of payload.
+func (ClientHello) Control() Control            { return CtrlClientHello }
+func (ServerHello) Control() Control            { return CtrlServerHello }
+func (PlayerMove) Control() Control             { return CtrlPlayerMove }
+func (BoardUpdate) Control() Control            { return CtrlBoardUpdate }
+func (Ack) Control() Control                    { return CtrlAck }
+func (ListProfiles) Control() Control           { return CtrlListProfiles }
+func (ProfileInfo) Control() Control            { return CtrlProfileInfo }
+func (Error) Control() Control                  { return CtrlError }
+func (ServerNotification) Control() Control     { return CtrlServerNotification }
+func (ClientGoodbye) Control() Control          { return CtrlClientGoodbye }
+func (SpectateGame) Control() Control           { return CtrlSpectateGame }
+func (SpectateUpdate) Control() Control         { return CtrlSpectateUpdate }
+func (LoginRequest) Control() Control           { return CtrlLoginRequest }
+func (LoginChallenge) Control() Control         { return CtrlLoginChallenge }
+func (Logout) Control() Control                 { return CtrlLogout }
+func (LoginSuccess) Control() Control           { return CtrlLoginSuccess }
+func (LoginFailed) Control() Control            { return CtrlLoginFailed }
+func (GetPlayerStats) Control() Control         { return CtrlGetPlayerStats }
+func (PlayerStatsData) Control() Control        { return CtrlPlayerStatsData }
+func (GetProfileInfo) Control() Control         { return CtrlGetProfileInfo }
+func (ProfilesList) Control() Control           { return CtrlProfilesList }
+func (SpectateStop) Control() Control           { return CtrlSpectateStop }
+func (GetLegalMoves) Control() Control          { return CtrlGetLegalMoves }
+func (LegalMoves) Control() Control             { return CtrlLegalMoves }
+func (GetLeaderboard) Control() Control         { return CtrlGetLeaderboard }
+func (LeaderboardData) Control() Control        { return CtrlLeaderboardData }
+func (SubmitPrediction) Control() Control       { return CtrlSubmitPrediction }
+func (GetPredictions) Control() Control         { return CtrlGetPredictions }
+func (PredictionData) Control() Control         { return CtrlPredictionData }
+func (GetProfileTOS) Control() Control          { return CtrlGetProfileTOS }
+func (ProfileTOSData) Control() Control         { return CtrlProfileTOSData }
+func (AcceptProfileTOS) Control() Control       { return CtrlAcceptProfileTOS }
+func (GetActiveReservations) Control() Control  { return CtrlGetActiveReservations }
+func (ActiveReservationsData) Control() Control { return CtrlActiveReservationsData }
+func (GetSessions) Control() Control            { return CtrlGetSessions }
+func (SessionsData) Control() Control           { return CtrlSessionsData }
+func (RevokeSessions) Control() Control         { return CtrlRevokeSessions }
+func (SetName) Control() Control                { return CtrlSetName }
+
 // newOf returns an empty T.
 func newOf[T any, P interface {
 	*T

@@ -6,9 +6,6 @@ package wire
 //	0  n  ignored
 type ClientHello struct{ empty }
 
-// Control returns CtrlClientHello.
-func (ClientHello) Control() Control { return CtrlClientHello }
-
 // CookieSize is the number of characters in the field hello.cookie of CLIENT_HELLO: the cookie,
 // or zeros, and some padding, so that the ERROR with a cookie is not longer than the hello.
 const CookieSize = 36
@@ -50,9 +47,6 @@ type ServerHello struct {
 	FEN Text `json:"fen"`
 }
 
-// Control returns CtrlServerHello.
-func (ServerHello) Control() Control { return CtrlServerHello }
-
 func (m ServerHello) append(dst []byte) ([]byte, error)   { return appendText(dst, m.FEN) }
 func (m *ServerHello) decode(base []byte) ([]byte, error) { return decodeText(&m.FEN, base) }
 
@@ -64,16 +58,10 @@ func (m *ServerHello) decode(base []byte) ([]byte, error) { return decodeText(&m
 //	0  n  ignored
 type Ack struct{ empty }
 
-// Control returns CtrlAck.
-func (Ack) Control() Control { return CtrlAck }
-
 // ClientGoodbye ends a session; the answer is ACK alone.
 //
 //	0  n  ignored
 type ClientGoodbye struct{ empty }
-
-// Control returns CtrlClientGoodbye.
-func (ClientGoodbye) Control() Control { return CtrlClientGoodbye }
 
 // ClientVersion returns the protocol version of a CLIENT_HELLO, at least 1. If the version byte
 // is 0, the version is the sequence number, as in the original.

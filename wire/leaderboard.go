@@ -30,9 +30,6 @@ type GetLeaderboard struct {
 	Limit uint8 `json:"limit"`
 }
 
-// Control returns CtrlGetLeaderboard.
-func (GetLeaderboard) Control() Control { return CtrlGetLeaderboard }
-
 func (m GetLeaderboard) append(dst []byte) ([]byte, error) { return append(dst, m.Order, m.Limit), nil }
 
 var errLeaderboardLen = invalid("a leaderboard request has at most 2 bytes")
@@ -87,9 +84,6 @@ type LeaderboardData struct {
 	SelfRank uint32           `json:"self_rank"`
 	Rows     []LeaderboardRow `json:"rows"`
 }
-
-// Control returns CtrlLeaderboardData.
-func (LeaderboardData) Control() Control { return CtrlLeaderboardData }
 
 var (
 	errManyRows   = tooLong("there are at most 16 rows")

@@ -14,9 +14,6 @@ type LoginRequest struct {
 	proof Signature // target of Signature after decoding
 }
 
-// Control returns CtrlLoginRequest.
-func (LoginRequest) Control() Control { return CtrlLoginRequest }
-
 func (m LoginRequest) append(dst []byte) ([]byte, error) {
 	dst = append(dst, m.PublicKey[:]...)
 	if m.Signature != nil {
@@ -48,9 +45,6 @@ type LoginChallenge struct {
 	Challenge Key `json:"challenge"`
 }
 
-// Control returns CtrlLoginChallenge.
-func (LoginChallenge) Control() Control { return CtrlLoginChallenge }
-
 func (m LoginChallenge) append(dst []byte) ([]byte, error) {
 	return append(dst, m.Challenge[:]...), nil
 }
@@ -72,9 +66,6 @@ type LoginSuccess struct {
 	FEN Text `json:"fen"`
 }
 
-// Control returns CtrlLoginSuccess.
-func (LoginSuccess) Control() Control { return CtrlLoginSuccess }
-
 func (m LoginSuccess) append(dst []byte) ([]byte, error)   { return appendText(dst, m.FEN) }
 func (m *LoginSuccess) decode(base []byte) ([]byte, error) { return decodeText(&m.FEN, base) }
 
@@ -82,6 +73,3 @@ func (m *LoginSuccess) decode(base []byte) ([]byte, error) { return decodeText(&
 //
 //	0  n  ignored
 type Logout struct{ empty }
-
-// Control returns CtrlLogout.
-func (Logout) Control() Control { return CtrlLogout }

@@ -71,9 +71,6 @@ type PlayerMove struct {
 	UCI UCI `json:"uci"`
 }
 
-// Control returns CtrlPlayerMove.
-func (PlayerMove) Control() Control { return CtrlPlayerMove }
-
 func (m PlayerMove) append(dst []byte) ([]byte, error) {
 	return m.UCI.Append(append(dst, byte(m.UCI.Len()))), nil
 }
@@ -107,9 +104,6 @@ type BoardUpdate struct {
 	FEN Text `json:"fen"`
 }
 
-// Control returns CtrlBoardUpdate.
-func (BoardUpdate) Control() Control { return CtrlBoardUpdate }
-
 func (m BoardUpdate) append(dst []byte) ([]byte, error)   { return appendText(dst, m.FEN) }
 func (m *BoardUpdate) decode(base []byte) ([]byte, error) { return decodeText(&m.FEN, base) }
 
@@ -121,9 +115,6 @@ func (m *BoardUpdate) decode(base []byte) ([]byte, error) { return decodeText(&m
 type GetLegalMoves struct {
 	Square uint8 `json:"square"`
 }
-
-// Control returns CtrlGetLegalMoves.
-func (GetLegalMoves) Control() Control { return CtrlGetLegalMoves }
 
 func (m GetLegalMoves) append(dst []byte) ([]byte, error) { return append(dst, m.Square), nil }
 
@@ -161,9 +152,6 @@ type LegalMoves struct {
 	Square uint8       `json:"square"`
 	Moves  []LegalMove `json:"moves"`
 }
-
-// Control returns CtrlLegalMoves.
-func (LegalMoves) Control() Control { return CtrlLegalMoves }
 
 var (
 	errManyMoves  = tooLong("a position has at most 218 moves")

@@ -14,9 +14,6 @@ type SubmitPrediction struct {
 	Parent Uint64 `json:"parent"`
 }
 
-// Control returns CtrlSubmitPrediction.
-func (SubmitPrediction) Control() Control { return CtrlSubmitPrediction }
-
 func (m SubmitPrediction) append(dst []byte) ([]byte, error) {
 	dst = m.UCI.Append(append(dst, byte(m.UCI.Len())))
 	return binary.BigEndian.AppendUint64(dst, uint64(m.Parent)), nil
@@ -50,9 +47,6 @@ type GetPredictions struct {
 	Depth uint8 `json:"depth"`
 	Limit uint8 `json:"limit"`
 }
-
-// Control returns CtrlGetPredictions.
-func (GetPredictions) Control() Control { return CtrlGetPredictions }
 
 func (m GetPredictions) append(dst []byte) ([]byte, error) { return append(dst, m.Depth, m.Limit), nil }
 
@@ -134,9 +128,6 @@ const predictionSize = 51
 type PredictionData struct {
 	Rows []Prediction `json:"rows"`
 }
-
-// Control returns CtrlPredictionData.
-func (PredictionData) Control() Control { return CtrlPredictionData }
 
 func (m PredictionData) append(dst []byte) ([]byte, error) {
 	if len(m.Rows) > MaxRows {

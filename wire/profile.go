@@ -5,9 +5,6 @@ package wire
 //	0  n  ignored
 type ListProfiles struct{ empty }
 
-// Control returns CtrlListProfiles.
-func (ListProfiles) Control() Control { return CtrlListProfiles }
-
 // ProfilesList answers ListProfiles. Over 89 bytes it travels in fragments,
 // even when one packet would hold it.
 //
@@ -15,9 +12,6 @@ func (ListProfiles) Control() Control { return CtrlListProfiles }
 type ProfilesList struct {
 	Names Text `json:"names"`
 }
-
-// Control returns CtrlProfilesList.
-func (ProfilesList) Control() Control { return CtrlProfilesList }
 
 func (m ProfilesList) append(dst []byte) ([]byte, error)   { return appendText(dst, m.Names) }
 func (m *ProfilesList) decode(base []byte) ([]byte, error) { return decodeText(&m.Names, base) }
@@ -30,9 +24,6 @@ func (m *ProfilesList) decode(base []byte) ([]byte, error) { return decodeText(&
 type GetProfileInfo struct {
 	Name Text `json:"name"`
 }
-
-// Control returns CtrlGetProfileInfo.
-func (GetProfileInfo) Control() Control { return CtrlGetProfileInfo }
 
 var (
 	errLongName  = tooLong("a name has at most 255 bytes")
@@ -66,9 +57,6 @@ type ProfileInfo struct {
 	Info Text `json:"info"`
 }
 
-// Control returns CtrlProfileInfo.
-func (ProfileInfo) Control() Control { return CtrlProfileInfo }
-
 func (m ProfileInfo) append(dst []byte) ([]byte, error)   { return appendText(dst, m.Info) }
 func (m *ProfileInfo) decode(base []byte) ([]byte, error) { return decodeText(&m.Info, base) }
 
@@ -81,9 +69,6 @@ func (m *ProfileInfo) decode(base []byte) ([]byte, error) { return decodeText(&m
 type GetProfileTOS struct {
 	Name Text `json:"name"`
 }
-
-// Control returns CtrlGetProfileTOS.
-func (GetProfileTOS) Control() Control { return CtrlGetProfileTOS }
 
 func (m GetProfileTOS) append(dst []byte) ([]byte, error) { return GetProfileInfo(m).append(dst) }
 func (m *GetProfileTOS) decode(base []byte) ([]byte, error) {
@@ -98,9 +83,6 @@ type ProfileTOSData struct {
 	Terms Text `json:"terms"`
 }
 
-// Control returns CtrlProfileTOSData.
-func (ProfileTOSData) Control() Control { return CtrlProfileTOSData }
-
 func (m ProfileTOSData) append(dst []byte) ([]byte, error)   { return appendText(dst, m.Terms) }
 func (m *ProfileTOSData) decode(base []byte) ([]byte, error) { return decodeText(&m.Terms, base) }
 
@@ -112,9 +94,6 @@ func (m *ProfileTOSData) decode(base []byte) ([]byte, error) { return decodeText
 type AcceptProfileTOS struct {
 	Name Text `json:"name"`
 }
-
-// Control returns CtrlAcceptProfileTOS.
-func (AcceptProfileTOS) Control() Control { return CtrlAcceptProfileTOS }
 
 func (m AcceptProfileTOS) append(dst []byte) ([]byte, error) { return GetProfileInfo(m).append(dst) }
 func (m *AcceptProfileTOS) decode(base []byte) ([]byte, error) {

@@ -17,9 +17,6 @@ type Error struct {
 	Reason Text        `json:"reason"`
 }
 
-// Control returns CtrlError.
-func (Error) Control() Control { return CtrlError }
-
 var (
 	errLongReason  = tooLong("a reason has at most 255 bytes")
 	errNoReason    = truncated("no code and length of the reason")
@@ -57,9 +54,6 @@ type LoginFailed struct {
 	Reason Text        `json:"reason"`
 }
 
-// Control returns CtrlLoginFailed.
-func (LoginFailed) Control() Control { return CtrlLoginFailed }
-
 func (m LoginFailed) append(dst []byte) ([]byte, error)   { return Error(m).append(dst) }
 func (m *LoginFailed) decode(base []byte) ([]byte, error) { return (*Error)(m).decode(base) }
 
@@ -86,9 +80,6 @@ type ServerNotification struct {
 	Type NoticeType `json:"type"`
 	Text Text       `json:"text"`
 }
-
-// Control returns CtrlServerNotification.
-func (ServerNotification) Control() Control { return CtrlServerNotification }
 
 func (m ServerNotification) append(dst []byte) ([]byte, error) {
 	return append(append(dst, byte(m.Type)), m.Text...), nil

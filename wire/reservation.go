@@ -11,9 +11,6 @@ import (
 //	0  n  ignored
 type GetActiveReservations struct{ empty }
 
-// Control returns CtrlGetActiveReservations.
-func (GetActiveReservations) Control() Control { return CtrlGetActiveReservations }
-
 // Reservation is one row of ActiveReservationsData; everything is big-endian.
 //
 //	 0  8  board
@@ -40,9 +37,6 @@ const reservationSize = 26
 type ActiveReservationsData struct {
 	Rows []Reservation `json:"rows"`
 }
-
-// Control returns CtrlActiveReservationsData.
-func (ActiveReservationsData) Control() Control { return CtrlActiveReservationsData }
 
 var errManyReservations = tooLong("there are at most 65535 reservations")
 

@@ -7,9 +7,6 @@ import "encoding/binary"
 //	0  n  ignored
 type GetSessions struct{ empty }
 
-// Control returns CtrlGetSessions.
-func (GetSessions) Control() Control { return CtrlGetSessions }
-
 // RevokeSessions ends one session of the caller's identity for good, or all but
 // the caller's own.
 //
@@ -18,9 +15,6 @@ func (GetSessions) Control() Control { return CtrlGetSessions }
 type RevokeSessions struct {
 	Session Uint64 `json:"session_id"`
 }
-
-// Control returns CtrlRevokeSessions.
-func (RevokeSessions) Control() Control { return CtrlRevokeSessions }
 
 func (m RevokeSessions) append(dst []byte) ([]byte, error) {
 	return binary.BigEndian.AppendUint64(dst, uint64(m.Session)), nil
@@ -41,9 +35,6 @@ func (m *RevokeSessions) decode(base []byte) ([]byte, error) {
 type SetName struct {
 	Name Text `json:"name"`
 }
-
-// Control returns CtrlSetName.
-func (SetName) Control() Control { return CtrlSetName }
 
 func (m SetName) append(dst []byte) ([]byte, error)   { return appendText(dst, m.Name) }
 func (m *SetName) decode(base []byte) ([]byte, error) { return decodeText(&m.Name, base) }
@@ -76,9 +67,6 @@ const MaxSessions = 64
 type SessionsData struct {
 	Rows []Session `json:"rows"`
 }
-
-// Control returns CtrlSessionsData.
-func (SessionsData) Control() Control { return CtrlSessionsData }
 
 var errManySessions = tooLong("there are at most 64 sessions in an answer")
 

@@ -6,9 +6,6 @@ package wire
 //	0  n  ignored
 type SpectateGame struct{ empty }
 
-// Control returns CtrlSpectateGame.
-func (SpectateGame) Control() Control { return CtrlSpectateGame }
-
 // SpectateUpdate shows a watched board to a spectator. Board 0 with an empty
 // FEN begins a new summary, or says that nothing is watched any more.
 //
@@ -17,9 +14,6 @@ type SpectateUpdate struct {
 	FEN Text `json:"fen"`
 }
 
-// Control returns CtrlSpectateUpdate.
-func (SpectateUpdate) Control() Control { return CtrlSpectateUpdate }
-
 func (m SpectateUpdate) append(dst []byte) ([]byte, error)   { return appendText(dst, m.FEN) }
 func (m *SpectateUpdate) decode(base []byte) ([]byte, error) { return decodeText(&m.FEN, base) }
 
@@ -27,6 +21,3 @@ func (m *SpectateUpdate) decode(base []byte) ([]byte, error) { return decodeText
 //
 //	0  n  ignored
 type SpectateStop struct{ empty }
-
-// Control returns CtrlSpectateStop.
-func (SpectateStop) Control() Control { return CtrlSpectateStop }

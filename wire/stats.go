@@ -42,9 +42,6 @@ func (f *Float) UnmarshalJSON(b []byte) error {
 //	0  n  ignored
 type GetPlayerStats struct{ empty }
 
-// Control returns CtrlGetPlayerStats.
-func (GetPlayerStats) Control() Control { return CtrlGetPlayerStats }
-
 // PlayerStatsData answers GetPlayerStats.
 //
 //	 0  8  score, float64, LITTLE-endian
@@ -56,9 +53,6 @@ type PlayerStatsData struct {
 	Games    uint32 `json:"games"`
 	Games960 uint32 `json:"games_960"`
 }
-
-// Control returns CtrlPlayerStatsData.
-func (PlayerStatsData) Control() Control { return CtrlPlayerStatsData }
 
 func (m PlayerStatsData) append(dst []byte) ([]byte, error) {
 	dst = binary.LittleEndian.AppendUint64(dst, math.Float64bits(float64(m.Score)))

@@ -85,6 +85,8 @@ type Store interface {
 	Verify(ctx context.Context) error
 	// Owners returns the present owners of profiles of the database, each with its beat.
 	Owners(ctx context.Context) ([]store.Owned, error)
+	// Guard lets each later read of store.Queries first wait; see schema.Queries.
+	Guard(wait func(context.Context) error)
 }
 
 // TestClock replaces clocks of the machine in tests.

@@ -12,8 +12,11 @@ import (
 // statusStore is a store that only returns the state of its schema.
 type statusStore struct {
 	Store
+	wait   func(context.Context) error // before each read
 	status schema.Status
 }
+
+func (s *statusStore) Guard(wait func(context.Context) error) { s.wait = wait }
 
 func (s *statusStore) Status(context.Context) (schema.Status, error) { return s.status, nil }
 
@@ -33,7 +36,8 @@ func TestMigrationGuardStatus(t *testing.T) {
 		"newer, by something that it does not look at": {schema.Status{Version: 4, Needs: 3, Latest: 3}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			g := newMigrationGuard(&statusStore{status: tc.status})
+			inner := &statusStore{status: tc.status}
+			g := newMigrationGuard(inner)
 			if _, err := g.Status(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -42,6 +46,9 @@ func TestMigrationGuardStatus(t *testing.T) {
 				cancel()
 			}
 			defer cancel()
+			if err := inner.wait(ctx); (err == nil) != tc.opens || err != nil && !errors.Is(err, store.ErrTransient) {
+				t.Errorf("before a read: got %v", err)
+			}
 			at, err := g.Cursor(ctx, store.JournalID{}, "default")
 			if opened := err == nil && at == 7; opened != tc.opens || err != nil &&
 				!errors.Is(err, store.ErrTransient) {

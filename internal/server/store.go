@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"fmt"
-	"iter"
 	"os"
 	"path/filepath"
 	"slices"
@@ -263,7 +262,8 @@ func postgresLocation(p *config.Profile, dataDir string, moves bool) (storeLocat
 // migrationGuard is a store that returns store.ErrTransient until its schema is known to be the
 // newest, from Migrate or Status. After a handoff players are served before the migration
 // has ended, and queries of this version must not reach the old schema. Queries wait until
-// the first migration has ended or has found a step to do.
+// the first migration has ended or has found a step to do. The reads of Queries wait by Guard, the
+// other methods by guarded.
 type migrationGuard struct {
 	Store
 	ready      atomic.Bool   // the schema is the newest
@@ -272,7 +272,9 @@ type migrationGuard struct {
 }
 
 func newMigrationGuard(s Store) *migrationGuard {
-	return &migrationGuard{Store: s, decided: make(chan struct{})}
+	g := &migrationGuard{Store: s, decided: make(chan struct{})}
+	s.Guard(g.awaitReady)
+	return g
 }
 
 func (g *migrationGuard) decide() { g.decideOnce.Do(func() { close(g.decided) }) }
@@ -335,18 +337,6 @@ func guarded[T any](ctx context.Context, g *migrationGuard, ask func() (T, error
 	return ask()
 }
 
-// guardedRows yields the rows of ask if the gate is open.
-func guardedRows(ctx context.Context, g *migrationGuard,
-	ask func() iter.Seq2[wamble.Board, error]) iter.Seq2[wamble.Board, error] {
-	return func(yield func(wamble.Board, error) bool) {
-		if err := g.awaitReady(ctx); err != nil {
-			yield(wamble.Board{}, err)
-			return
-		}
-		ask()(yield)
-	}
-}
-
 func (g *migrationGuard) Apply(ctx context.Context, b store.Batch) error {
 	if err := g.awaitReady(ctx); err != nil {
 		return err
@@ -396,84 +386,9 @@ func (g *migrationGuard) Return(ctx context.Context, s wamble.Sequence, blocks [
 	return g.Store.Return(ctx, s, blocks)
 }
 
-func (g *migrationGuard) Session(ctx context.Context, t wamble.Token) (wamble.Session, error) {
-	return guarded(ctx, g, func() (wamble.Session, error) { return g.Store.Session(ctx, t) })
-}
-
-func (g *migrationGuard) SessionByID(ctx context.Context, id wamble.SessionID) (wamble.Session, error) {
-	return guarded(ctx, g, func() (wamble.Session, error) { return g.Store.SessionByID(ctx, id) })
-}
-
-func (g *migrationGuard) Holders(ctx context.Context, sessions []wamble.SessionID, profile string,
-	terms [32]byte) ([]store.Holder, error) {
-	return guarded(ctx, g, func() ([]store.Holder, error) { return g.Store.Holders(ctx, sessions, profile, terms) })
-}
-
-func (g *migrationGuard) SessionByHandle(ctx context.Context, handle string) (wamble.Session, error) {
-	return guarded(ctx, g, func() (wamble.Session, error) { return g.Store.SessionByHandle(ctx, handle) })
-}
-
-func (g *migrationGuard) Player(ctx context.Context, key wamble.PublicKey) (wamble.Player, error) {
-	return guarded(ctx, g, func() (wamble.Player, error) { return g.Store.Player(ctx, key) })
-}
-
-func (g *migrationGuard) LiveBoards(ctx context.Context, profile string, shard int) iter.Seq2[wamble.Board, error] {
-	return guardedRows(ctx, g, func() iter.Seq2[wamble.Board, error] { return g.Store.LiveBoards(ctx, profile, shard) })
-}
-
-func (g *migrationGuard) Arrivals(ctx context.Context, profile string, shard, most int) ([]wamble.Board, error) {
-	return guarded(ctx, g, func() ([]wamble.Board, error) { return g.Store.Arrivals(ctx, profile, shard, most) })
-}
-
-func (g *migrationGuard) Shards(ctx context.Context, profile string) (int, error) {
-	return guarded(ctx, g, func() (int, error) { return g.Store.Shards(ctx, profile) })
-}
-
 func (g *migrationGuard) SetShards(ctx context.Context, profile string, n int) error {
 	if err := g.awaitReady(ctx); err != nil {
 		return err
 	}
 	return g.Store.SetShards(ctx, profile, n)
-}
-
-func (g *migrationGuard) Board(ctx context.Context, id wamble.BoardID) (wamble.Board, error) {
-	return guarded(ctx, g, func() (wamble.Board, error) { return g.Store.Board(ctx, id) })
-}
-
-func (g *migrationGuard) Games(ctx context.Context, f wamble.GameFilter) iter.Seq2[wamble.Board, error] {
-	return guardedRows(ctx, g, func() iter.Seq2[wamble.Board, error] { return g.Store.Games(ctx, f) })
-}
-
-func (g *migrationGuard) Past(ctx context.Context, q wamble.PastQuery) (wamble.Past, error) {
-	return guarded(ctx, g, func() (wamble.Past, error) { return g.Store.Past(ctx, q) })
-}
-
-func (g *migrationGuard) Began(ctx context.Context, profile string) (time.Time, error) {
-	return guarded(ctx, g, func() (time.Time, error) { return g.Store.Began(ctx, profile) })
-}
-
-func (g *migrationGuard) Scores(ctx context.Context, q wamble.ScoreQuery) ([]wamble.Score, error) {
-	return guarded(ctx, g, func() ([]wamble.Score, error) { return g.Store.Scores(ctx, q) })
-}
-
-func (g *migrationGuard) Leaderboard(ctx context.Context, q wamble.LeaderboardQuery) (wamble.Leaderboard, error) {
-	return guarded(ctx, g, func() (wamble.Leaderboard, error) { return g.Store.Leaderboard(ctx, q) })
-}
-
-func (g *migrationGuard) Reservations(ctx context.Context, key wamble.PublicKey, now time.Time) ([]wamble.Reservation,
-	error) {
-	return guarded(ctx, g, func() ([]wamble.Reservation, error) { return g.Store.Reservations(ctx, key, now) })
-}
-
-func (g *migrationGuard) Predictions(ctx context.Context, boards ...wamble.BoardID) ([]wamble.Prediction, error) {
-	return guarded(ctx, g, func() ([]wamble.Prediction, error) { return g.Store.Predictions(ctx, boards...) })
-}
-
-func (g *migrationGuard) TermsAccepted(ctx context.Context, id wamble.SessionID, profile string, hash [32]byte) (bool,
-	error) {
-	return guarded(ctx, g, func() (bool, error) { return g.Store.TermsAccepted(ctx, id, profile, hash) })
-}
-
-func (g *migrationGuard) People(ctx context.Context, q wamble.PeopleQuery) ([]wamble.Person, error) {
-	return guarded(ctx, g, func() ([]wamble.Person, error) { return g.Store.People(ctx, q) })
 }

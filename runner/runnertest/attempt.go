@@ -8,8 +8,7 @@ import (
 )
 
 var attemptCases = []test{
-	{"one attempt", func(v *env) {
-		v.start()
+	{name: "one attempt", run: func(v *env) {
 		s, err := v.r.Update(v.ctx, none, func(tx *runner.Tx) error {
 			v.ok(tx.Emit(b("i")))
 			return tx.Put(b("k"), b("v"))
@@ -18,8 +17,7 @@ var attemptCases = []test{
 		equal(v, "stats", s, runner.AttemptStats{Attempts: 1})
 		same(v, "outbox", v.outbox(), []string{"i"})
 	}},
-	{"a conflict once", func(v *env) {
-		v.start()
+	{name: "a conflict once", run: func(v *env) {
 		v.put("k", "0")
 		calls := 0
 		s, err := v.r.Update(v.ctx, runner.AttemptPolicy{}, func(tx *runner.Tx) error {
@@ -34,8 +32,7 @@ var attemptCases = []test{
 		equal(v, "sleeps", len(v.clock.Slept()), 1)
 		equal(v, "k", v.state("k"), "ours")
 	}},
-	{"an absent key that appears", func(v *env) {
-		v.start()
+	{name: "an absent key that appears", run: func(v *env) {
 		calls := 0
 		s, err := v.r.Update(v.ctx, runner.AttemptPolicy{}, func(tx *runner.Tx) error {
 			read(v, tx, "k")
@@ -47,16 +44,14 @@ var attemptCases = []test{
 		v.ok(err)
 		equal(v, "conflicts", s.Conflicts, 1)
 	}},
-	{"always a conflict", func(v *env) {
-		v.start()
+	{name: "always a conflict", run: func(v *env) {
 		s, err := v.r.Update(v.ctx, runner.AttemptPolicy{Retries: 2},
 			func(tx *runner.Tx) error { return runner.ErrConflict })
 		v.is(err, runner.ErrConflict)
 		equal(v, "stats", s, runner.AttemptStats{Attempts: 3, Retries: 2, Conflicts: 2})
 		equal(v, "sleeps", len(v.clock.Slept()), 2)
 	}},
-	{"a child left open, the root aborted", func(v *env) {
-		v.start()
+	{name: "a child left open, the root aborted", run: func(v *env) {
 		us := time.Microsecond
 		for name, f := range map[string]func(tx *runner.Tx) error{
 			"child open":   func(tx *runner.Tx) error { _, err := tx.Begin(); return err },
@@ -70,8 +65,7 @@ var attemptCases = []test{
 			same(v, name, v.clock.Slept()[before:], []time.Duration{250 * us, 500 * us, 1000 * us})
 		}
 	}},
-	{"back-off doubles up to its bound, with jitter below it", func(v *env) {
-		v.start()
+	{name: "back-off doubles up to its bound, with jitter below it", run: func(v *env) {
 		want := []time.Duration{250, 500, 1000, 2000, 4000, 8000, 10000, 10000, 10000, 10000}
 		for _, exact := range []bool{true, false} {
 			before := len(v.clock.Slept())
@@ -88,8 +82,7 @@ var attemptCases = []test{
 			}
 		}
 	}},
-	{"another error ends it at once, a panic too", func(v *env) {
-		v.start()
+	{name: "another error ends it at once, a panic too", run: func(v *env) {
 		s, err := v.r.Update(v.ctx, runner.AttemptPolicy{}, func(*runner.Tx) error { return errHard })
 		v.is(err, errHard)
 		equal(v, "attempts", s.Attempts, 1)

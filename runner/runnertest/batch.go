@@ -25,11 +25,8 @@ func ids(list []runner.Delivery) string {
 }
 
 var batchCases = []test{
-	{"count and bytes bound a batch", func(v *env) {
-		v.start()
-		for i := range 10 {
-			v.post(7, fmt.Sprint(i))
-		}
+	{name: "count and bytes bound a batch", run: func(v *env) {
+		v.number(7, 10)
 		var got []string
 		w := v.batchWorker(runner.WorkerOptions{MaxBatch: 4},
 			func(b *runner.Batched) error { got = append(got, ids(b.Deliveries)); return nil })
@@ -40,11 +37,8 @@ var batchCases = []test{
 		v.tick(w, 4)
 		same(v, "batches", got, []string{"0123", "45", "67"})
 	}},
-	{"TickOnce runs one claim, of so many bytes", func(v *env) {
-		v.start()
-		for i := range 9 {
-			v.post(7, fmt.Sprint(i))
-		}
+	{name: "TickOnce runs one claim, of so many bytes", run: func(v *env) {
+		v.number(7, 9)
 		var got []string
 		w := v.batchWorker(runner.WorkerOptions{MaxBatch: 4, Ordered: true},
 			func(b *runner.Batched) error { got = append(got, ids(b.Deliveries)); return nil })
@@ -54,11 +48,8 @@ var batchCases = []test{
 		}
 		same(v, "batches", got, []string{"01", "2", "3456", "78"})
 	}},
-	{"one commit acknowledges the batch with its effects", func(v *env) {
-		v.start()
-		for i := range 5 {
-			v.post(7, fmt.Sprint(i))
-		}
+	{name: "one commit acknowledges the batch with its effects", run: func(v *env) {
+		v.number(7, 5)
 		before := v.r.Stats().Commits
 		w := v.batchWorker(runner.WorkerOptions{MaxBatch: 5}, func(b *runner.Batched) error {
 			return b.Tx.Put([]byte("sum"), []byte(ids(b.Deliveries)))
@@ -68,11 +59,8 @@ var batchCases = []test{
 		equal(v, "state", v.state("sum"), "01234")
 		same(v, "rows", v.rows(7), nil)
 	}},
-	{"each delivery can have its own outcome", func(v *env) {
-		v.start()
-		for _, id := range []string{"a", "b", "c", "d"} {
-			v.post(7, id)
-		}
+	{name: "each delivery can have its own outcome", run: func(v *env) {
+		v.posts(7, "a", "b", "c", "d")
 		w := v.batchWorker(runner.WorkerOptions{MaxBatch: 4}, func(b *runner.Batched) error {
 			b.Fail(1, runner.Discard(errHard))
 			b.Fail(2, errBusy)
@@ -82,10 +70,8 @@ var batchCases = []test{
 		same(v, "rows", v.rows(7), []uint64{5})
 		equal(v, "dead", v.dead()[0].Source, at(7, 2))
 	}},
-	{"parts are re-framed as dead letters in the same commit", func(v *env) {
-		v.start()
-		v.post(7, "a")
-		v.post(7, "b")
+	{name: "parts are re-framed as dead letters in the same commit", run: func(v *env) {
+		v.posts(7, "a", "b")
 		fail := true
 		w := v.batchWorker(runner.WorkerOptions{}, func(b *runner.Batched) error {
 			b.DeadLetter(1, frame(7, "part of b"), errHard)
@@ -104,8 +90,7 @@ var batchCases = []test{
 		equal(v, "frame", string(m.ID), "part of b")
 		equal(v, "source worker", dead[0].Source.Worker, 7)
 	}},
-	{"strays are sorted out before the handler", func(v *env) {
-		v.start()
+	{name: "strays are sorted out before the handler", run: func(v *env) {
 		v.post(7, "a")
 		v.ok(v.store(7, 2, []byte("junk")))
 		v.post(7, "b")
@@ -113,16 +98,12 @@ var batchCases = []test{
 		var got string
 		w := v.batchWorker(runner.WorkerOptions{},
 			func(b *runner.Batched) error { got += ids(b.Deliveries); return nil })
-		for range 3 {
-			_, err := w.Tick(v.ctx)
-			v.ok(err)
-		}
+		v.ticks(w, 3)
 		equal(v, "delivered", got, "ab")
 		equal(v, "dead letters", len(v.dead()), 2)
 		same(v, "rows", v.rows(7), nil)
 	}},
-	{"a lost lease drops the whole batch's effects, and the rest runs again", func(v *env) {
-		v.start()
+	{name: "a lost lease drops the whole batch's effects, and the rest runs again", run: func(v *env) {
 		v.post(7, "a")
 		row := v.post(7, "b")
 		stolen := false
@@ -145,8 +126,7 @@ var batchCases = []test{
 		v.tick(w, 1)
 		same(v, "rows", v.rows(7), nil)
 	}},
-	{"a conflict runs the batch again", func(v *env) {
-		v.start()
+	{name: "a conflict runs the batch again", run: func(v *env) {
 		v.post(7, "a")
 		calls := 0
 		w := v.batchWorker(runner.WorkerOptions{}, func(b *runner.Batched) error {
@@ -160,8 +140,7 @@ var batchCases = []test{
 		equal(v, "calls", calls, 2)
 		equal(v, "state", v.state("k"), "ours")
 	}},
-	{"renewing a batch", func(v *env) {
-		v.start()
+	{name: "renewing a batch", run: func(v *env) {
 		row := v.post(7, "a")
 		w := v.batchWorker(runner.WorkerOptions{}, func(b *runner.Batched) error {
 			v.clock.Advance(800 * time.Millisecond)
@@ -176,8 +155,7 @@ var batchCases = []test{
 }
 
 var orderedCases = []test{
-	{"a transient failure pauses it with the batch claimed", func(v *env) {
-		v.start()
+	{name: "a transient failure pauses it with the batch claimed", run: func(v *env) {
 		for _, id := range []string{"a", "b", "c"} {
 			v.post(7, id, runner.HighPriority)
 		}
@@ -208,8 +186,7 @@ var orderedCases = []test{
 		equal(v, "dead letters", len(v.dead()), 0)
 		equal(v, "requeues", w.Metrics().Requeues, 0)
 	}},
-	{"by number, whatever the priority", func(v *env) {
-		v.start()
+	{name: "by number, whatever the priority", run: func(v *env) {
 		v.post(7, "1")
 		v.post(7, "2", runner.HighPriority)
 		v.arm(50, "t")
@@ -222,7 +199,7 @@ var orderedCases = []test{
 		v.tick(w, 2)
 		equal(v, "order", got, "1234t")
 	}},
-	{"nothing overtakes a row that is delivered alone", func(v *env) {
+	{name: "nothing overtakes a row that is delivered alone", unstarted: true, run: func(v *env) {
 		lease := func(attempts byte) []byte {
 			return []byte("LSE0\x07\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00" +
 				string([]byte{attempts, 0, 0, 0}))
@@ -235,11 +212,8 @@ var orderedCases = []test{
 		v.tick(w, 3)
 		same(v, "order", *got, []string{"a", "b", "c"})
 	}},
-	{"an ordered worker sleeps while somebody else holds its next row", func(v *env) {
-		v.start()
-		for _, id := range []string{"a", "b", "c"} {
-			v.post(7, id)
-		}
+	{name: "an ordered worker sleeps while somebody else holds its next row", run: func(v *env) {
+		v.posts(7, "a", "b", "c")
 		v.claimAndDie(runner.WorkerOptions{Ordered: true})
 		v.ok(v.steal(at(7, 1), 500))
 		w, got := v.collector(runner.WorkerOptions{Ordered: true, MaxIdle: time.Hour})
@@ -249,11 +223,8 @@ var orderedCases = []test{
 		v.tick(w, 3)
 		same(v, "order", *got, []string{"a", "b", "c"})
 	}},
-	{"nothing overtakes a row that somebody else holds", func(v *env) {
-		v.start()
-		for _, id := range []string{"a", "b", "c"} {
-			v.post(7, id)
-		}
+	{name: "nothing overtakes a row that somebody else holds", run: func(v *env) {
+		v.posts(7, "a", "b", "c")
 		err := v.steal(at(7, 2), 200)
 		v.ok(err)
 		var got string
@@ -265,11 +236,8 @@ var orderedCases = []test{
 		v.tick(w, 2)
 		equal(v, "order", got, "abc")
 	}},
-	{"a hard failure is narrowed down to the message that fails", func(v *env) {
-		v.start()
-		for _, id := range []string{"a", "b", "X", "c"} {
-			v.post(7, id)
-		}
+	{name: "a hard failure is narrowed down to the message that fails", run: func(v *env) {
+		v.posts(7, "a", "b", "X", "c")
 		var got []string
 		w := v.batchWorker(runner.WorkerOptions{Ordered: true}, func(b *runner.Batched) error {
 			got = append(got, ids(b.Deliveries))
@@ -280,20 +248,14 @@ var orderedCases = []test{
 			}
 			return nil
 		})
-		for range 12 {
-			_, err := w.Tick(v.ctx)
-			v.ok(err)
-		}
+		v.ticks(w, 12)
 		same(v, "batches", got, []string{"abXc", "a", "b", "X", "X", "X", "X", "c"})
 		equal(v, "dead", v.dead()[0].Source, at(7, 3))
 		equal(v, "attempts", v.dead()[0].Attempts, 4)
 		same(v, "rows", v.rows(7), nil)
 	}},
-	{"parts that are permanently bad are re-framed, the rest goes on", func(v *env) {
-		v.start()
-		for _, id := range []string{"a", "b", "c"} {
-			v.post(7, id)
-		}
+	{name: "parts that are permanently bad are re-framed, the rest goes on", run: func(v *env) {
+		v.posts(7, "a", "b", "c")
 		applied := ""
 		w := v.batchWorker(runner.WorkerOptions{Ordered: true}, func(b *runner.Batched) error {
 			for i, d := range b.Deliveries {
@@ -309,11 +271,8 @@ var orderedCases = []test{
 		equal(v, "applied", applied, "ac")
 		equal(v, "dead letters", len(v.dead()), 1)
 	}},
-	{"one by one: pause, hold, go on", func(v *env) {
-		v.start()
-		for _, id := range []string{"a", "b", "c"} {
-			v.post(7, id)
-		}
+	{name: "one by one: pause, hold, go on", run: func(v *env) {
+		v.posts(7, "a", "b", "c")
 		var got []string
 		w := v.worker(7, runner.WorkerOptions{Ordered: true}, func(d *runner.Delivery) error {
 			got = append(got, fmt.Sprintf("%s%d", d.ID, d.Attempts))
@@ -335,7 +294,7 @@ var orderedCases = []test{
 		same(v, "order", got, []string{"a1", "b1", "b1", "b2", "c1"})
 		same(v, "rows", v.rows(7), nil)
 	}},
-	{"it runs started as it runs ticked", func(v *env) {
+	{name: "it runs started as it runs ticked", unstarted: true, run: func(v *env) {
 		v.opts.Sleep, v.opts.Now = nil, nil
 		v.start()
 		const total = 400
@@ -359,9 +318,7 @@ var orderedCases = []test{
 				return nil
 			})
 		v.ok(w.Start(v.ctx))
-		for i := range total {
-			v.post(7, fmt.Sprint(i))
-		}
+		v.number(7, total)
 		<-done
 	}},
 }

@@ -12,26 +12,24 @@ import (
 const markerKey = "runner.schema.version"
 
 var bootCases = []test{
-	{"marker absent and create off", func(v *env) {
+	{name: "marker absent and create off", unstarted: true, run: func(v *env) {
 		v.opts.Create = false
 		_, err := runner.Open(v.storage, v.opts)
 		v.is(err, runner.ErrNoSchema)
 		equal(v, "marker written", v.stored(0, []byte(markerKey)) != nil, false)
 	}},
-	{"marker absent and create on", func(v *env) {
-		v.start()
+	{name: "marker absent and create on", run: func(v *env) {
 		equal(v, "state", v.r.State(), runner.Running)
 		v.ok(v.r.Close())
 		equal(v, "state", v.r.State(), runner.Stopped)
 		equal(v, "marker", string(v.stored(0, []byte(markerKey))), "RSV0\x00\x00\x00\x00")
 	}},
-	{"same version again, create off", func(v *env) {
-		v.start()
+	{name: "same version again, create off", run: func(v *env) {
 		v.opts.Create = false
 		v.restart()
 		equal(v, "state", v.r.State(), runner.Running)
 	}},
-	{"another version is refused and the marker stays", func(v *env) {
+	{name: "another version is refused and the marker stays", unstarted: true, run: func(v *env) {
 		v.opts.Schema = runner.Version{Major: 1, Minor: 2}
 		v.start()
 		v.ok(v.r.Close())
@@ -43,7 +41,7 @@ var bootCases = []test{
 			equal(v, "marker", string(v.stored(0, []byte(markerKey))), "RSV0\x01\x00\x02\x00")
 		}
 	}},
-	{"a higher minor is served if its program said so, and stays", func(v *env) {
+	{name: "a higher minor is served if its program said so, and stays", unstarted: true, run: func(v *env) {
 		needs := func() string { return string(v.stored(0, []byte("runner.schema.needs"))) }
 		v.opts.Schema, v.opts.Needs = runner.Version{Major: 1, Minor: 4}, runner.Version{Major: 1, Minor: 2}
 		v.start()
@@ -73,14 +71,14 @@ var bootCases = []test{
 		_, err := runner.Open(v.storage, v.opts)
 		v.is(err, runner.ErrSchema)
 	}},
-	{"a marker of 7 bytes or another magic", func(v *env) {
+	{name: "a marker of 7 bytes or another magic", unstarted: true, run: func(v *env) {
 		for _, bad := range []string{"RSV0\x01\x00\x02", "RSV1\x01\x00\x02\x00", ""} {
 			v.plant(raw{0, []byte(markerKey), []byte(bad)})
 			_, err := runner.Open(v.storage, v.opts)
 			v.is(err, runner.ErrSchema)
 		}
 	}},
-	{"an older minor is migrated with its state in one commit", func(v *env) {
+	{name: "an older minor is migrated with its state in one commit", unstarted: true, run: func(v *env) {
 		v.opts.Schema = runner.Version{Major: 1, Minor: 1}
 		v.start()
 		_, err := v.r.Update(v.ctx, runner.AttemptPolicy{},
@@ -110,8 +108,7 @@ var bootCases = []test{
 		v.ok(v.r.Close())
 		equal(v, "marker", string(v.stored(0, []byte(markerKey))), "RSV0\x01\x00\x04\x00")
 	}},
-	{"epoch rises, journal id stays", func(v *env) {
-		v.start()
+	{name: "epoch rises, journal id stays", run: func(v *env) {
 		id := v.r.JournalID()
 		equal(v, "epoch", v.r.Epoch(), 1)
 		v.restart()
@@ -119,21 +116,18 @@ var bootCases = []test{
 		equal(v, "journal", v.r.JournalID(), id)
 		equal(v, "journal is random", id != runner.JournalID{}, true)
 	}},
-	{"two storages have two journal ids", func(v *env) {
-		v.start()
+	{name: "two storages have two journal ids", run: func(v *env) {
 		other, err := runner.Open(memstore.New(), v.opts)
 		v.ok(err)
 		defer other.Close()
 		equal(v, "ids differ", v.r.JournalID() != other.JournalID(), true)
 	}},
-	{"it is locked while it is open", func(v *env) {
-		v.start()
+	{name: "it is locked while it is open", run: func(v *env) {
 		_, err := runner.Open(v.storage, v.opts)
 		v.is(err, runner.ErrLocked)
 		v.post(7, "a")
 	}},
-	{"workers join a live process, between transactions", func(v *env) {
-		v.start()
+	{name: "workers join a live process, between transactions", run: func(v *env) {
 		err := v.r.View(func(get func([]byte) ([]byte, error)) error {
 			w := v.worker(9, runner.WorkerOptions{}, func(*runner.Delivery) error { return nil })
 			v.post(9, "a")
@@ -142,7 +136,7 @@ var bootCases = []test{
 		})
 		v.ok(err)
 	}},
-	{"rows of the original are adopted", func(v *env) {
+	{name: "rows of the original are adopted", unstarted: true, run: func(v *env) {
 		m02 := frame(7, "m1")
 		v.plant(
 			raw{1, rowKey(7, 99), m02}, raw{1, rowKey(7, 100), m02},
@@ -166,8 +160,7 @@ var bootCases = []test{
 		same(v, "attempts", seen, []uint32{2, 1})
 		equal(v, "next row", v.post(7, "n").Seq, 101)
 	}},
-	{"closing twice is fine, using a closed one is not", func(v *env) {
-		v.start()
+	{name: "closing twice is fine, using a closed one is not", run: func(v *env) {
 		v.ok(v.r.Close())
 		v.ok(v.r.Close())
 		_, err := v.r.Post(v.ctx, msg(7, "a"))
@@ -179,8 +172,7 @@ var bootCases = []test{
 }
 
 var stepCases = []test{
-	{"table", func(v *env) {
-		v.start()
+	{name: "table", run: func(v *env) {
 		calls := 0
 		w := v.worker(7, runner.WorkerOptions{}, func(*runner.Delivery) error { calls++; return nil })
 		v.ok(w.Step(v.ctx, frame(7, "a")))
@@ -199,20 +191,17 @@ var stepCases = []test{
 		v.ok(v.r.Close())
 		v.is(other.Step(v.ctx, frame(9, "a")), runner.ErrStopped)
 	}},
-	{"worker 4294967295 is not worker -1", func(v *env) {
-		v.start()
+	{name: "worker 4294967295 is not worker -1", run: func(v *env) {
 		w := v.worker(4294967295, runner.WorkerOptions{}, func(*runner.Delivery) error { return nil })
 		v.is(w.Step(v.ctx, frame(1<<63, "a")), runner.ErrMisrouted)
 		v.ok(w.Step(v.ctx, frame(4294967295, "a")))
 	}},
-	{"a handler's error is the step's", func(v *env) {
-		v.start()
+	{name: "a handler's error is the step's", run: func(v *env) {
 		w := v.worker(7, runner.WorkerOptions{}, func(*runner.Delivery) error { return errHard })
 		v.is(w.Step(v.ctx, frame(7, "a")), errHard)
 		equal(v, "steps", w.Steps(), 0)
 	}},
-	{"a worker needs exactly one handler", func(v *env) {
-		v.start()
+	{name: "a worker needs exactly one handler", run: func(v *env) {
 		_, err := v.r.NewWorker(7, runner.WorkerOptions{})
 		v.is(err, runner.ErrInvalid)
 	}},

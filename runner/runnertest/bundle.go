@@ -45,8 +45,7 @@ func (v *env) held(want int) {
 // bundleCases test that what one commit posts to an inbox is one stored row, without a visible
 // difference.
 var bundleCases = []test{
-	{"one row in the storage, many in the listing", func(v *env) {
-		v.start()
+	{name: "one row in the storage, many in the listing", run: func(v *env) {
 		v.together("a", "b", "!c", "d", "e", "f")
 		same(v, "rows", v.rows(7), []uint64{1, 2, 3, 4, 5, 6})
 		list, err := v.r.Inbox(7, 5, 1)
@@ -71,8 +70,7 @@ var bundleCases = []test{
 		v.tick(w, 6)
 		same(v, "delivered", *got, []string{"c", "a", "b", "d", "e", "f"})
 	}},
-	{"delete and hasten one of a bundle, claimed or not", func(v *env) {
-		v.start()
+	{name: "delete and hasten one of a bundle, claimed or not", run: func(v *env) {
 		v.together("a", "b", "c", "d")
 		v.ok(v.r.DeleteMessage(v.ctx, "7", "b"))
 		v.ok(v.r.RetryMessage(v.ctx, "7", "c"))
@@ -93,8 +91,7 @@ var bundleCases = []test{
 		held, parked := v.leases(7)
 		equal(v, "leases", held+parked, 0)
 	}},
-	{"rows without the inbox's state are counted", func(v *env) {
-		v.start()
+	{name: "rows without the inbox's state are counted", run: func(v *env) {
 		v.together("a", "b", "c")
 		v.ok(v.r.Close())
 		value := v.stored(1, rowKey(7, 1))
@@ -106,8 +103,7 @@ var bundleCases = []test{
 		same(v, "rows", v.rows(9), []uint64{4, 5, 6})
 		equal(v, "next", v.post(9, "d").Seq, 7)
 	}},
-	{"a batch smaller than a bundle", func(v *env) {
-		v.start()
+	{name: "a batch smaller than a bundle", run: func(v *env) {
 		v.together("a", "b", "c", "d", "e", "f")
 		var attempts []uint32
 		var got string
@@ -130,8 +126,7 @@ var bundleCases = []test{
 		equal(v, "order", got, "abcdef")
 		same(v, "attempts", attempts, []uint32{1, 1, 1, 1, 1, 1})
 	}},
-	{"bytes bound a batch inside a bundle", func(v *env) {
-		v.start()
+	{name: "bytes bound a batch inside a bundle", run: func(v *env) {
 		v.together("a", "b", "c", "d", "e")
 		var got []string
 		w := v.batchWorker(runner.WorkerOptions{MaxBytes: 100},
@@ -139,8 +134,7 @@ var bundleCases = []test{
 		v.tick(w, 5)
 		same(v, "batches", got, []string{"ab", "cd", "e"})
 	}},
-	{"a bundle behind high priority is not starved", func(v *env) {
-		v.start()
+	{name: "a bundle behind high priority is not starved", run: func(v *env) {
 		v.together("a", "b", "c", "d", "e")
 		w, got := v.collector(runner.WorkerOptions{MaxBatch: 4})
 		for range 5 {
@@ -155,8 +149,7 @@ var bundleCases = []test{
 		}
 		equal(v, "ordinary ones", n, 5)
 	}},
-	{"each message of a bundle has its own outcome", func(v *env) {
-		v.start()
+	{name: "each message of a bundle has its own outcome", run: func(v *env) {
 		v.together("a", "b", "c", "d")
 		w := v.worker(7, runner.WorkerOptions{}, func(d *runner.Delivery) error {
 			switch string(d.ID) {
@@ -173,8 +166,7 @@ var bundleCases = []test{
 		v.restart()
 		same(v, "rows", v.rows(7), []uint64{5})
 	}},
-	{"a conflict runs one message again, not the bundle", func(v *env) {
-		v.start()
+	{name: "a conflict runs one message again, not the bundle", run: func(v *env) {
 		v.together("a", "b", "c")
 		ran := ""
 		w, err := v.r.NewWorker(7,
@@ -196,8 +188,7 @@ var bundleCases = []test{
 		v.restart()
 		same(v, "rows", v.rows(7), nil)
 	}},
-	{"duplicates within a bundle", func(v *env) {
-		v.start()
+	{name: "duplicates within a bundle", run: func(v *env) {
 		v.together("=a", "=a", "=b")
 		w, err := v.r.NewWorker(7, runner.WorkerOptions{Handler: emitID})
 		v.ok(err)
@@ -206,24 +197,19 @@ var bundleCases = []test{
 		equal(v, "duplicates", w.Metrics().Duplicates, 1)
 		same(v, "rows", v.rows(7), nil)
 	}},
-	{"a crash counts for every message of a bundle; the culprit pays alone", func(v *env) {
-		v.start()
+	{name: "a crash counts for every message of a bundle; the culprit pays alone", run: func(v *env) {
 		v.together("poison", "good", "better")
 		for range 4 {
 			v.claimAndDie(runner.WorkerOptions{})
 		}
 		w, got := v.collector(runner.WorkerOptions{})
-		for range 6 {
-			_, err := w.Tick(v.ctx)
-			v.ok(err)
-		}
+		v.ticks(w, 6)
 		equal(v, "dead letters", len(v.dead()), 1)
 		equal(v, "who died", v.dead()[0].Source, at(7, 1))
 		equal(v, "attempts", v.dead()[0].Attempts, 4)
 		same(v, "the innocent ones", *got, []string{"good", "better"})
 	}},
-	{"one row of a bundle is claimed by hand", func(v *env) {
-		v.start()
+	{name: "one row of a bundle is claimed by hand", run: func(v *env) {
 		v.together("a", "b", "c", "d")
 		v.ok(v.steal(at(7, 3), 10_000))
 		w, got := v.collector(runner.WorkerOptions{})
@@ -237,8 +223,7 @@ var bundleCases = []test{
 		same(v, "rows", v.rows(7), nil)
 		equal(v, "depth", v.r.Stats().Inboxes[0].Depth, 0)
 	}},
-	{"a bundle that a worker runs is leased in every row", func(v *env) {
-		v.start()
+	{name: "a bundle that a worker runs is leased in every row", run: func(v *env) {
 		v.together("a", "b", "c")
 		w := v.worker(7, runner.WorkerOptions{}, func(d *runner.Delivery) error {
 			err := v.steal(at(7, 2), 10_000)
@@ -253,8 +238,7 @@ var bundleCases = []test{
 		})
 		v.tick(w, 3)
 	}},
-	{"a row of a bundle is stolen while it runs", func(v *env) {
-		v.start()
+	{name: "a row of a bundle is stolen while it runs", run: func(v *env) {
 		v.together("a", "b", "c")
 		w, err := v.r.NewWorker(7,
 			runner.WorkerOptions{Handler: func(_ context.Context, tx *runner.Tx, d *runner.Delivery) error {
@@ -271,8 +255,7 @@ var bundleCases = []test{
 		equal(v, "leases lost", w.Metrics().LeasesLost, 1)
 		same(v, "rows", v.rows(7), []uint64{2})
 	}},
-	{"a lease that ran out is not taken over from a worker that runs", func(v *env) {
-		v.start()
+	{name: "a lease that ran out is not taken over from a worker that runs", run: func(v *env) {
 		v.together("a", "b", "c")
 		var second *runner.Worker
 		first, err := v.r.NewWorker(7,
@@ -294,8 +277,7 @@ var bundleCases = []test{
 		equal(v, "leases lost", first.Metrics().LeasesLost, 0)
 		equal(v, "expired", second.Metrics().Expired, 0)
 	}},
-	{"leases of a bundle are renewed, one and all", func(v *env) {
-		v.start()
+	{name: "leases of a bundle are renewed, one and all", run: func(v *env) {
 		v.together("a", "b", "c")
 		w := v.worker(7, runner.WorkerOptions{}, func(d *runner.Delivery) error {
 			v.clock.Advance(900 * time.Millisecond)
@@ -319,8 +301,7 @@ var bundleCases = []test{
 		v.tick(w, 2)
 		equal(v, "leases lost", w.Metrics().LeasesLost, 0)
 	}},
-	{"a worker that stops gives the rest of a bundle back, uncounted", func(v *env) {
-		v.start()
+	{name: "a worker that stops gives the rest of a bundle back, uncounted", run: func(v *env) {
 		v.together("a", "b", "c", "d")
 		var w *runner.Worker
 		w = v.worker(7, runner.WorkerOptions{}, func(d *runner.Delivery) error { w.Stop(); return nil })
@@ -334,7 +315,7 @@ var bundleCases = []test{
 		v.tick(next, 3)
 		same(v, "attempts", attempts, []uint32{1, 1, 1})
 	}},
-	{"an ordered worker goes by number, in batches that cut bundles", func(v *env) {
+	{name: "an ordered worker goes by number, in batches that cut bundles", unstarted: true, run: func(v *env) {
 		for size := 1; size <= 9; size++ {
 			v.start()
 			v.together("1", "2", "!3", "4", "5", "6", "7")
@@ -343,10 +324,7 @@ var bundleCases = []test{
 			var got string
 			w := v.batchWorker(runner.WorkerOptions{Ordered: true, MaxBatch: size},
 				func(b *runner.Batched) error { got += ids(b.Deliveries); return nil })
-			for range 10 {
-				_, err := w.Tick(v.ctx)
-				v.ok(err)
-			}
+			v.ticks(w, 10)
 			equal(v, fmt.Sprintf("order in batches of %d", size), got, "123456789t")
 			same(v, "rows", v.rows(7), nil)
 			v.ok(w.Remove())
@@ -354,8 +332,7 @@ var bundleCases = []test{
 			v.storage = NewFaulty(memstore.New())
 		}
 	}},
-	{"a bundle is refused as a frame, and a damaged one is dead", func(v *env) {
-		v.start()
+	{name: "a bundle is refused as a frame, and a damaged one is dead", run: func(v *env) {
 		v.together("a", "b")
 		v.ok(v.r.Close())
 		value := v.stored(1, rowKey(7, 1))
@@ -367,8 +344,7 @@ var bundleCases = []test{
 		same(v, "delivered", *got, []string{"a", "b"})
 		equal(v, "cause", v.dead()[0].Cause, runner.CauseMalformed)
 	}},
-	{"a checkpoint and a restore", func(v *env) {
-		v.start()
+	{name: "a checkpoint and a restore", run: func(v *env) {
 		v.together("a", "b", "c")
 		place := v.place("checkpoint")
 		v.ok(v.r.Checkpoint(place))
@@ -380,8 +356,7 @@ var bundleCases = []test{
 		v.tick(w, 1)
 		same(v, "delivered", *got, []string{"a", "b", "a", "b", "c"})
 	}},
-	{"rows above are claimed before rows below, and the process dies", func(v *env) {
-		v.start()
+	{name: "rows above are claimed before rows below, and the process dies", run: func(v *env) {
 		v.together("low", "!high")
 		var below *runner.Worker
 		above := v.worker(7, runner.WorkerOptions{MaxBatch: 1}, func(d *runner.Delivery) error {

@@ -29,8 +29,7 @@ func (v *env) bury(worker uint64, id string) runner.DeadLetter {
 }
 
 var deadCases = []test{
-	{"move", func(v *env) {
-		v.start()
+	{name: "move", run: func(v *env) {
 		d := v.bury(7, "a")
 		same(v, "rows", v.rows(7), nil)
 		held, parked := v.leases(7)
@@ -41,8 +40,7 @@ var deadCases = []test{
 		equal(v, "attempts", d.Attempts, 1)
 		equal(v, "count", v.r.Stats().DeadLetters, 1)
 	}},
-	{"no record replaces another", func(v *env) {
-		v.start()
+	{name: "no record replaces another", run: func(v *env) {
 		first, second := v.bury(7, "a"), v.bury(7, "b")
 		equal(v, "rows differ", first.Row != second.Row, true)
 		v.restart()
@@ -50,8 +48,7 @@ var deadCases = []test{
 		equal(v, "number is new", third.Row.Seq > second.Row.Seq, true)
 		equal(v, "dead letters", len(v.dead()), 3)
 	}},
-	{"replay one", func(v *env) {
-		v.start()
+	{name: "replay one", run: func(v *env) {
 		d := v.bury(11, "x")
 		v.post(11, "tail")
 		to, err := v.r.ReplayDeadLetter(v.ctx, d.Row)
@@ -65,8 +62,7 @@ var deadCases = []test{
 		v.tick(w, 2)
 		equal(v, "a fresh budget", attempts, 1)
 	}},
-	{"replay many, filtered", func(v *env) {
-		v.start()
+	{name: "replay many, filtered", run: func(v *env) {
 		for i := range 600 {
 			v.bury(uint64(i%2), fmt.Sprint(i))
 		}
@@ -79,8 +75,7 @@ var deadCases = []test{
 		v.ok(err)
 		equal(v, "replayed by id", n, 1)
 	}},
-	{"filters", func(v *env) {
-		v.start()
+	{name: "filters", run: func(v *env) {
 		v.bury(7, "a")
 		v.clock.Set(200)
 		v.post(7, "b")
@@ -101,8 +96,7 @@ var deadCases = []test{
 			equal(v, fmt.Sprintf("%+v", c.f), len(list), c.want)
 		}
 	}},
-	{"drop one, drop many", func(v *env) {
-		v.start()
+	{name: "drop one, drop many", run: func(v *env) {
 		d := v.bury(7, "a")
 		v.bury(7, "b")
 		v.clock.Set(500)
@@ -114,8 +108,7 @@ var deadCases = []test{
 		equal(v, "dropped", n, 1)
 		equal(v, "left", v.dead()[0].Reason, "buried c")
 	}},
-	{"paging", func(v *env) {
-		v.start()
+	{name: "paging", run: func(v *env) {
 		for i := range 5 {
 			v.bury(7, fmt.Sprint(i))
 		}
@@ -134,7 +127,7 @@ var deadCases = []test{
 		}
 		same(v, "all", got, []string{"0", "1", "2", "3", "4"})
 	}},
-	{"a record that does not decode hides nothing", func(v *env) {
+	{name: "a record that does not decode hides nothing", unstarted: true, run: func(v *env) {
 		v.plant(raw{6, rowKey(1, 1), []byte("garbage")})
 		v.start()
 		v.bury(7, "a")
@@ -149,8 +142,7 @@ var deadCases = []test{
 		v.ok(v.r.DropDeadLetter(v.ctx, at(1, 1)))
 		equal(v, "left", len(v.dead()), 0)
 	}},
-	{"export", func(v *env) {
-		v.start()
+	{name: "export", run: func(v *env) {
 		v.bury(8, "b")
 		v.bury(7, "a")
 		var out bytes.Buffer
@@ -171,8 +163,7 @@ var deadCases = []test{
 		equal(v, "frame", bytes.Equal(line.Frame, frame(7, "a")), true)
 		v.is(v.dead()[0].Export(failingWriter{}), errFull)
 	}},
-	{"show one that is not there", func(v *env) {
-		v.start()
+	{name: "show one that is not there", run: func(v *env) {
 		_, err := v.r.DeadLetter(at(1, 1))
 		v.is(err, runner.ErrNotFound)
 	}},

@@ -8,8 +8,7 @@ import (
 )
 
 var dedupeCases = []test{
-	{"one of several with the same id, within a batch and after completion", func(v *env) {
-		v.start()
+	{name: "one of several with the same id, within a batch and after completion", run: func(v *env) {
 		w, got := v.collector(runner.WorkerOptions{})
 		v.post(7, "a", runner.Dedupe)
 		v.post(7, "a", runner.Dedupe)
@@ -26,8 +25,7 @@ var dedupeCases = []test{
 		v.tick(w, 0)
 		equal(v, "ran after restart", len(*got), 0)
 	}},
-	{"effects of a duplicate are dropped with it", func(v *env) {
-		v.start()
+	{name: "effects of a duplicate are dropped with it", run: func(v *env) {
 		v.post(7, "a", runner.Dedupe)
 		v.post(7, "a", runner.Dedupe)
 		w, err := v.r.NewWorker(7, runner.WorkerOptions{Handler: emitID})
@@ -35,8 +33,7 @@ var dedupeCases = []test{
 		v.tick(w, 1)
 		same(v, "outbox", v.outbox(), []string{"a"})
 	}},
-	{"in a batch, within it and while another worker completes it", func(v *env) {
-		v.start()
+	{name: "in a batch, within it and while another worker completes it", run: func(v *env) {
 		other, err := v.r.NewWorker(7, runner.WorkerOptions{MaxBatch: 1, Handler: emitID})
 		v.ok(err)
 		for _, ordered := range []string{"x", "y"} {
@@ -56,17 +53,13 @@ var dedupeCases = []test{
 			}
 			return nil
 		})
-		for range 4 {
-			_, err := w.Tick(v.ctx)
-			v.ok(err)
-		}
+		v.ticks(w, 4)
 		same(v, "outbox", v.outbox(), []string{"ax", "bx", "cx", "ay", "by", "cy"})
 		equal(v, "successes", w.Metrics().Successes, 5)
 		equal(v, "duplicates", w.Metrics().Duplicates, 5)
 		same(v, "rows", v.rows(7), nil)
 	}},
-	{"a duplicate runs when the first one failed", func(v *env) {
-		v.start()
+	{name: "a duplicate runs when the first one failed", run: func(v *env) {
 		v.together("=a", "=a", "=b")
 		calls := ""
 		w := v.worker(7, runner.WorkerOptions{}, func(d *runner.Delivery) error {
@@ -78,16 +71,13 @@ var dedupeCases = []test{
 		v.tick(w, 2)
 		equal(v, "calls", calls, "aab")
 	}},
-	{"without the flag every message runs", func(v *env) {
-		v.start()
+	{name: "without the flag every message runs", run: func(v *env) {
 		w, got := v.collector(runner.WorkerOptions{})
-		v.post(7, "a")
-		v.post(7, "a")
+		v.posts(7, "a", "a")
 		v.tick(w, 2)
 		equal(v, "ran", len(*got), 2)
 	}},
-	{"a failed message is not remembered", func(v *env) {
-		v.start()
+	{name: "a failed message is not remembered", run: func(v *env) {
 		calls := 0
 		w := v.worker(7, runner.WorkerOptions{MaxBatch: 1}, func(*runner.Delivery) error {
 			if calls++; calls == 1 {
@@ -100,8 +90,7 @@ var dedupeCases = []test{
 		v.tick(w, 1)
 		equal(v, "calls", calls, 2)
 	}},
-	{"ids of two workers are apart", func(v *env) {
-		v.start()
+	{name: "ids of two workers are apart", run: func(v *env) {
 		w7, _ := v.collector(runner.WorkerOptions{})
 		w8 := v.worker(8, runner.WorkerOptions{}, func(*runner.Delivery) error { return nil })
 		v.post(7, "a", runner.Dedupe)
@@ -109,16 +98,12 @@ var dedupeCases = []test{
 		v.tick(w7, 1)
 		v.tick(w8, 1)
 	}},
-	{"it expires, and the rows go", func(v *env) {
-		v.start()
+	{name: "it expires, and the rows go", run: func(v *env) {
 		w, got := v.collector(runner.WorkerOptions{Policy: &runner.Policy{DedupeFor: 10 * time.Second}})
 		for i := range 600 {
 			v.post(7, fmt.Sprint(i), runner.Dedupe)
 		}
-		for range 3 {
-			_, err := w.Tick(v.ctx)
-			v.ok(err)
-		}
+		v.ticks(w, 3)
 		equal(v, "ran", len(*got), 600)
 		v.clock.Set(10_099)
 		v.post(7, "1", runner.Dedupe)
@@ -140,8 +125,7 @@ var dedupeCases = []test{
 		v.ok(b.Close())
 		equal(v, "rows left", left, 0)
 	}},
-	{"a timer's message too", func(v *env) {
-		v.start()
+	{name: "a timer's message too", run: func(v *env) {
 		w, got := v.collector(runner.WorkerOptions{})
 		for range 2 {
 			_, err := v.r.Arm(v.ctx, when(90), msg(7, "t", runner.Dedupe))
@@ -154,17 +138,14 @@ var dedupeCases = []test{
 }
 
 var priorityCases = []test{
-	{"high goes first", func(v *env) {
-		v.start()
-		v.post(7, "n1")
-		v.post(7, "n2")
+	{name: "high goes first", run: func(v *env) {
+		v.posts(7, "n1", "n2")
 		v.post(7, "h", runner.HighPriority)
 		w, got := v.collector(runner.WorkerOptions{MaxBatch: 1})
 		v.tick(w, 1)
 		same(v, "order", *got, []string{"h"})
 	}},
-	{"but ordinary ones are not starved", func(v *env) {
-		v.start()
+	{name: "but ordinary ones are not starved", run: func(v *env) {
 		for i := range 40 {
 			v.post(7, fmt.Sprint("h", i), runner.HighPriority)
 			v.post(7, fmt.Sprint("n", i))
@@ -190,8 +171,7 @@ var priorityCases = []test{
 			v.ok(w.Remove())
 		}
 	}},
-	{"a requeued message keeps its priority, also over a restart", func(v *env) {
-		v.start()
+	{name: "a requeued message keeps its priority, also over a restart", run: func(v *env) {
 		v.post(7, "h", runner.HighPriority)
 		w := v.worker(7, runner.WorkerOptions{MaxBatch: 1}, func(*runner.Delivery) error { return errBusy })
 		v.tick(w, 0)

@@ -25,7 +25,7 @@ func (l *eventLog) sinks() runner.Sinks {
 }
 
 var eventCases = []test{
-	{"a failure, then success", func(v *env) {
+	{name: "a failure, then success", unstarted: true, run: func(v *env) {
 		var l eventLog
 		v.opts.Sinks = l.sinks()
 		sunk := 0
@@ -52,7 +52,7 @@ var eventCases = []test{
 		v.tick(w, 0)
 		equal(v, "metrics sink after an idle tick", sunk, 3)
 	}},
-	{"the budget is spent", func(v *env) {
+	{name: "the budget is spent", unstarted: true, run: func(v *env) {
 		var l eventLog
 		v.opts.Sinks = l.sinks()
 		v.start()
@@ -64,7 +64,7 @@ var eventCases = []test{
 			"replay 0 seq 1: <nil>", "replay 1 seq 1: busy", "log 0 seq 1 detail 0: busy",
 			"replay 5 seq 1: busy", "log 3 seq 1 detail 1: busy"})
 	}},
-	{"a malformed row", func(v *env) {
+	{name: "a malformed row", unstarted: true, run: func(v *env) {
 		var l eventLog
 		v.opts.Sinks = l.sinks()
 		v.start()
@@ -76,7 +76,7 @@ var eventCases = []test{
 			"replay 0 seq 1: <nil>", "replay 1 seq 1: " + why, "log 1 seq 1 detail 0: " + why,
 			"replay 5 seq 1: " + why, "log 3 seq 1 detail 0: " + why})
 	}},
-	{"a hard failure that stops the worker", func(v *env) {
+	{name: "a hard failure that stops the worker", unstarted: true, run: func(v *env) {
 		var l eventLog
 		v.opts.Sinks = l.sinks()
 		v.opts.Sinks.Replay = nil
@@ -89,7 +89,7 @@ var eventCases = []test{
 		same(v, "events", l.lines, []string{
 			"log 1 seq 10 detail 0: hard", "log 2 seq 10 detail 1: hard", "log 4 seq 0 detail 0: hard"})
 	}},
-	{"a timer's events carry the timer's number", func(v *env) {
+	{name: "a timer's events carry the timer's number", unstarted: true, run: func(v *env) {
 		var l eventLog
 		v.opts.Sinks = l.sinks()
 		v.plant(raw{4, rowKey(50, 41), frame(7, "t")})
@@ -101,7 +101,7 @@ var eventCases = []test{
 			"replay 2 seq 41: <nil>", "replay 3 seq 41: <nil>", "replay 0 seq 1: <nil>", "replay 1 seq 1: <nil>",
 			"replay 6 seq 41: <nil>", "replay 6 seq 1: <nil>"})
 	}},
-	{"a frame kept beyond the call is poisoned", func(v *env) {
+	{name: "a frame kept beyond the call is poisoned", unstarted: true, run: func(v *env) {
 		var kept, copied []byte
 		v.opts.Sinks.Replay = func(e runner.ReplayEvent) {
 			if e.Kind == runner.InboxAttempt {
@@ -118,13 +118,11 @@ var eventCases = []test{
 		equal(v, "copy", bytes.Equal(copied, frame(7, "a")), true)
 		equal(v, "kept", bytes.Count(kept, []byte{0xDB}), len(kept))
 	}},
-	{"metrics: snapshot, invariants, reset", func(v *env) {
+	{name: "metrics: snapshot, invariants, reset", unstarted: true, run: func(v *env) {
 		last := runner.Metrics{}
 		v.opts.Sinks.Metrics = func(_ uint64, m runner.Metrics) { last = m }
 		v.start()
-		for i := range 40 {
-			v.post(7, fmt.Sprint(i))
-		}
+		v.number(7, 40)
 		i := 0
 		w := v.worker(7, runner.WorkerOptions{MaxBatch: 1000}, func(*runner.Delivery) error {
 			v.clock.Advance(ms(3))
@@ -157,22 +155,19 @@ var eventCases = []test{
 		equal(v, "sink at reset", last, runner.Metrics{})
 		equal(v, "steps stay", w.Steps(), m.Successes)
 	}},
-	{"latency by the injected clock", func(v *env) {
-		v.start()
+	{name: "latency by the injected clock", run: func(v *env) {
 		v.arm(90, "t")
 		w := v.worker(7, runner.WorkerOptions{}, func(*runner.Delivery) error { v.clock.Advance(ms(1234)); return nil })
 		v.tick(w, 1)
 		equal(v, "total", w.Metrics().Latency.Total, ms(1234))
 	}},
-	{"a clock that goes back counts as no time", func(v *env) {
-		v.start()
+	{name: "a clock that goes back counts as no time", run: func(v *env) {
 		v.post(7, "t")
 		w := v.worker(7, runner.WorkerOptions{}, func(*runner.Delivery) error { v.clock.Advance(-ms(50)); return nil })
 		v.tick(w, 1)
 		equal(v, "total", w.Metrics().Latency.Total, 0)
 	}},
-	{"depth and age", func(v *env) {
-		v.start()
+	{name: "depth and age", run: func(v *env) {
 		v.post(7, "a")
 		v.clock.Set(600)
 		v.post(7, "b")
@@ -197,7 +192,7 @@ var eventCases = []test{
 		v.clock.Set(1000)
 		equal(v, "outbox lag of the second", v.r.Stats().OutboxLag, ms(100))
 	}},
-	{"policy defaults", func(v *env) {
+	{name: "policy defaults", unstarted: true, run: func(v *env) {
 		p := runner.DefaultPolicy()
 		equal(v, "lease", p.LeaseTTL, ms(1000))
 		equal(v, "budget", p.RetryBudget, 4)
@@ -213,7 +208,7 @@ var eventCases = []test{
 }
 
 var replayCases = []test{
-	{"a recording runs again and tells the first difference", func(v *env) {
+	{name: "a recording runs again and tells the first difference", unstarted: true, run: func(v *env) {
 		var rec bytes.Buffer
 		recorder := runner.NewRecorder(&rec)
 		v.opts.Sinks.Replay = recorder.Event
@@ -231,9 +226,7 @@ var replayCases = []test{
 		handler := func(_ context.Context, tx *runner.Tx, d *runner.Delivery) error { return count(tx, d.ID) }
 		w, err := v.r.NewWorker(7, runner.WorkerOptions{Handler: handler, Policy: &runner.Policy{RetryBudget: 1}})
 		v.ok(err)
-		for _, id := range []string{"a", "b", "a", "a", "b"} {
-			v.post(7, id)
-		}
+		v.posts(7, "a", "b", "a", "a", "b")
 		v.ok(v.store(7, 6, []byte("junk")))
 		v.ok(v.store(7, 7, frame(8, "stray")))
 		v.arm(50, "timer")
@@ -268,7 +261,7 @@ var replayCases = []test{
 		v.ok(err)
 		equal(v, "at", string(m.ID), "b")
 	}},
-	{"a recording that is cut off or not one", func(v *env) {
+	{name: "a recording that is cut off or not one", unstarted: true, run: func(v *env) {
 		r, err := runner.Open(memstore.New(), runner.Options{Create: true, MinFree: -1})
 		v.ok(err)
 		defer r.Close()

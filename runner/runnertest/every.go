@@ -20,8 +20,7 @@ func (v *env) schedule() runner.ScheduleInfo {
 }
 
 var scheduleCases = []test{
-	{"a schedule exists once, however often it is declared and started", func(v *env) {
-		v.start()
+	{name: "a schedule exists once, however often it is declared and started", run: func(v *env) {
 		ran := 0
 		handler := func(d *runner.Delivery) error { ran++; equal(v, "payload", string(d.Payload), "all"); return nil }
 		for i := range 5 {
@@ -42,8 +41,7 @@ var scheduleCases = []test{
 		equal(v, "last id", s.LastID, "digest@1970-01-01T00:00:30Z")
 		v.shows("mails", s.LastID, runner.Done)
 	}},
-	{"a schedule survives jobs that fail, and tells the last result", func(v *env) {
-		v.start()
+	{name: "a schedule survives jobs that fail, and tells the last result", run: func(v *env) {
 		_, w := v.named("mails", func(d *runner.Delivery) error {
 			v.ok(d.SetResult([]byte("half")))
 			return runner.Discard(errHard)
@@ -58,8 +56,7 @@ var scheduleCases = []test{
 		equal(v, "error", m.Error, "hard")
 		equal(v, "result", string(m.Result), "half")
 	}},
-	{"a time that comes while the last job waits is skipped", func(v *env) {
-		v.start()
+	{name: "a time that comes while the last job waits is skipped", run: func(v *env) {
 		_, w := v.named("mails", func(d *runner.Delivery) error { return nil })
 		other := v.worker(9, runner.WorkerOptions{}, func(d *runner.Delivery) error { return nil })
 		v.every("10s")
@@ -74,8 +71,7 @@ var scheduleCases = []test{
 		v.clock.Set(50_100)
 		v.tick(w, 1)
 	}},
-	{"times at which nothing ran are made up for once", func(v *env) {
-		v.start()
+	{name: "times at which nothing ran are made up for once", run: func(v *env) {
 		v.every("10s")
 		v.ok(v.r.Close())
 		v.clock.Set(1_000_000)
@@ -84,8 +80,7 @@ var scheduleCases = []test{
 		v.tick(w, 1)
 		equal(v, "next", v.schedule().Next, when(1_000_100))
 	}},
-	{"a schedule that is declared otherwise is replaced, and can be deleted", func(v *env) {
-		v.start()
+	{name: "a schedule that is declared otherwise is replaced, and can be deleted", run: func(v *env) {
 		v.every("10s")
 		v.every("1m")
 		equal(v, "timers", v.r.Stats().Timers, 1)
@@ -100,8 +95,7 @@ var scheduleCases = []test{
 		v.restart()
 		equal(v, "schedules", len(v.r.Schedules()), 0)
 	}},
-	{"a schedule is run at once on demand, and goes on; to delete its message ends it", func(v *env) {
-		v.start()
+	{name: "a schedule is run at once on demand, and goes on; to delete its message ends it", run: func(v *env) {
 		_, w := v.named("mails", func(d *runner.Delivery) error { return nil })
 		v.every("10s")
 		v.ok(v.r.RetryMessage(v.ctx, "mails", "digest"))
@@ -110,8 +104,7 @@ var scheduleCases = []test{
 		v.ok(v.r.DeleteMessage(v.ctx, "mails", "digest"))
 		equal(v, "schedules", len(v.r.Schedules()), 0)
 	}},
-	{"what is no schedule is refused", func(v *env) {
-		v.start()
+	{name: "what is no schedule is refused", run: func(v *env) {
 		v.is(v.r.Every(v.ctx, "x", "often", &runner.Message{Queue: "mails"}), runner.ErrInvalid)
 		v.is(v.r.Every(v.ctx, "", "1h", &runner.Message{Queue: "mails"}), runner.ErrInvalid)
 		v.is(v.r.Every(v.ctx, "x", "1h", &runner.Message{To: 7}), runner.ErrInvalid)

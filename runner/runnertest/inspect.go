@@ -11,8 +11,7 @@ import (
 func (v *env) stopped() runner.JournalID {
 	v.Helper()
 	v.start()
-	v.post(7, "a")
-	v.post(7, "b")
+	v.posts(7, "a", "b")
 	v.arm(500, "timer")
 	v.bury(8, "dead")
 	v.ok(v.r.Close())
@@ -33,7 +32,7 @@ func (v *env) dump() (rows []string) {
 }
 
 var inspectCases = []test{
-	{"reading only shows everything and changes nothing", func(v *env) {
+	{name: "reading only shows everything and changes nothing", unstarted: true, run: func(v *env) {
 		id := v.stopped()
 		before := v.dump()
 		r, err := runner.OpenReadOnly(v.storage, v.opts)
@@ -58,7 +57,7 @@ var inspectCases = []test{
 		v.ok(r.Close())
 		same(v, "content", v.dump(), before)
 	}},
-	{"reading only is refused where nothing is, another schema, or another runner", func(v *env) {
+	{name: "reading only is refused where nothing is, another schema, or another runner", unstarted: true, run: func(v *env) {
 		_, err := runner.OpenReadOnly(v.storage, v.opts)
 		v.is(err, runner.ErrNoSchema)
 		v.stopped()
@@ -71,7 +70,7 @@ var inspectCases = []test{
 		v.is(err, runner.ErrLocked)
 		v.is(runner.Restore(v.storage, v.place("checkpoint"), v.opts), runner.ErrLocked)
 	}},
-	{"a stopped runner is copied and restored, under a new journal id", func(v *env) {
+	{name: "a stopped runner is copied and restored, under a new journal id", unstarted: true, run: func(v *env) {
 		id := v.stopped()
 		place := v.place("checkpoint")
 		r, err := runner.OpenReadOnly(v.storage, v.opts)
@@ -88,7 +87,7 @@ var inspectCases = []test{
 		equal(v, "new journal", v.r.JournalID() != id, true)
 		equal(v, "next row", v.post(7, "c").Seq, 3)
 	}},
-	{"a checkpoint that cannot be served changes nothing", func(v *env) {
+	{name: "a checkpoint that cannot be served changes nothing", unstarted: true, run: func(v *env) {
 		v.stopped()
 		place := v.place("checkpoint")
 		v.start()
@@ -101,8 +100,7 @@ var inspectCases = []test{
 		equal(v, "missing one refused", runner.Restore(v.storage, v.place("nothing"), v.opts) != nil, true)
 		same(v, "content", v.dump(), before)
 	}},
-	{"a look leaves leases as they are", func(v *env) {
-		v.start()
+	{name: "a look leaves leases as they are", run: func(v *env) {
 		row := v.post(7, "a")
 		err := v.steal(row, 5000)
 		v.ok(err)

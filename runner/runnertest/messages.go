@@ -37,8 +37,7 @@ func (v *env) ids(queue string, state runner.MessageState) string {
 }
 
 var messageCases = []test{
-	{"a message has a history from the post to its end, over restarts", func(v *env) {
-		v.start()
+	{name: "a message has a history from the post to its end, over restarts", run: func(v *env) {
 		fail := true
 		handler := func(d *runner.Delivery) error {
 			if fail {
@@ -75,8 +74,7 @@ var messageCases = []test{
 		_, err := v.r.Message("mails", "nobody")
 		v.is(err, runner.ErrNotFound)
 	}},
-	{"a message that runs is active, and is neither retried nor deleted", func(v *env) {
-		v.start()
+	{name: "a message that runs is active, and is neither retried nor deleted", run: func(v *env) {
 		n, w := v.named("mails", func(*runner.Delivery) error {
 			v.shows("mails", "a", runner.Active)
 			v.is(v.r.RetryMessage(v.ctx, "mails", "a"), runner.ErrLeased)
@@ -88,8 +86,7 @@ var messageCases = []test{
 		v.is(v.r.RetryMessage(v.ctx, "mails", "a"), runner.ErrNotFound)
 		v.is(v.r.DeleteMessage(v.ctx, "mails", "a"), runner.ErrNotFound)
 	}},
-	{"a dead one is retried with its history, or deleted", func(v *env) {
-		v.start()
+	{name: "a dead one is retried with its history, or deleted", run: func(v *env) {
 		n, w := v.named("mails", func(d *runner.Delivery) error {
 			if d.Attempts > 0 {
 				return runner.Discard(errHard)
@@ -110,8 +107,7 @@ var messageCases = []test{
 		v.shows("mails", "a", runner.Deleted)
 		equal(v, "dead letters", len(v.dead()), 0)
 	}},
-	{"one that waits for another try is retried at once", func(v *env) {
-		v.start()
+	{name: "one that waits for another try is retried at once", run: func(v *env) {
 		n, w := v.named("mails", func(d *runner.Delivery) error {
 			if d.Attempts == 1 {
 				return runner.Retry(nil, ms(60_000))
@@ -125,8 +121,7 @@ var messageCases = []test{
 		v.tick(w, 1)
 		v.shows("mails", "a", runner.Done)
 	}},
-	{"messages of one stored row are deleted and retried one by one", func(v *env) {
-		v.start()
+	{name: "messages of one stored row are deleted and retried one by one", run: func(v *env) {
 		var ran []string
 		n, err := v.r.Queue(v.ctx, "mails")
 		v.ok(err)
@@ -142,8 +137,7 @@ var messageCases = []test{
 		equal(v, "depth", v.r.Stats().Inboxes[0].Depth, 0)
 		equal(v, "finished", v.ids("mails", runner.Done), "b:deleted a:done c:done d:done ")
 	}},
-	{"a message without a history is found by its id", func(v *env) {
-		v.start()
+	{name: "a message without a history is found by its id", run: func(v *env) {
 		v.together("a", "b", "c")
 		v.shows("7", "b", runner.Waiting)
 		v.ok(v.r.DeleteMessage(v.ctx, "7", "b"))
@@ -155,7 +149,7 @@ var messageCases = []test{
 		v.ok(v.r.RetryMessage(v.ctx, "7", "c"))
 		v.shows("7", "c", runner.Waiting)
 	}},
-	{"the finished messages that are remembered have a bound", func(v *env) {
+	{name: "the finished messages that are remembered have a bound", unstarted: true, run: func(v *env) {
 		v.opts.KeepHistory = 3
 		v.start()
 		n, w := v.named("mails", func(d *runner.Delivery) error { return nil })
@@ -179,8 +173,7 @@ var messageCases = []test{
 			v.Errorf("the second page is %v", list)
 		}
 	}},
-	{"a duplicate leaves the history of the one that ran", func(v *env) {
-		v.start()
+	{name: "a duplicate leaves the history of the one that ran", run: func(v *env) {
 		runs := 0
 		n, w := v.named("mails", func(d *runner.Delivery) error {
 			if runs++; runs == 1 {
@@ -208,7 +201,7 @@ var messageCases = []test{
 		check(runner.Done, "sent", 2)
 		equal(v, "runs of the handler", runs, 2)
 	}},
-	{"without a history what is done is forgotten", func(v *env) {
+	{name: "without a history what is done is forgotten", unstarted: true, run: func(v *env) {
 		v.opts.KeepHistory = -1
 		v.start()
 		n, w := v.named("mails", func(d *runner.Delivery) error { return nil })
@@ -226,8 +219,7 @@ var messageCases = []test{
 		v.is(err, runner.ErrNotFound)
 		equal(v, "finished", v.ids("mails", runner.Done), "")
 	}},
-	{"the history of an ordered worker's message tells every try", func(v *env) {
-		v.start()
+	{name: "the history of an ordered worker's message tells every try", run: func(v *env) {
 		n, err := v.r.Queue(v.ctx, "moves")
 		v.ok(err)
 		w := v.worker(n, runner.WorkerOptions{Ordered: true, Policy: &runner.Policy{RetryBudget: 2}},

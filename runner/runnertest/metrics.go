@@ -7,8 +7,7 @@ import (
 )
 
 var metricsCases = []test{
-	{"the time in the queue is counted once, to the first delivery", func(v *env) {
-		v.start()
+	{name: "the time in the queue is counted once, to the first delivery", run: func(v *env) {
 		v.post(7, "a")
 		v.clock.Advance(ms(40))
 		v.post(7, "b")
@@ -35,8 +34,7 @@ var metricsCases = []test{
 		equal(v, "messages after the retries", m.Waiting.Count(), 2)
 		equal(v, "runs after the retries", m.Latency.Count(), 4)
 	}},
-	{"the messages of a batch have waited until it runs", func(v *env) {
-		v.start()
+	{name: "the messages of a batch have waited until it runs", run: func(v *env) {
 		v.post(7, "a")
 		v.clock.Advance(ms(300))
 		w, err := v.r.NewWorker(7,
@@ -47,8 +45,7 @@ var metricsCases = []test{
 		equal(v, "messages", m.Waiting.Count(), 1)
 		equal(v, "time", m.Waiting.Total, ms(300))
 	}},
-	{"the counters of a queue are those of all its workers, also of those that are gone", func(v *env) {
-		v.start()
+	{name: "the counters of a queue are those of all its workers, also of those that are gone", run: func(v *env) {
 		for range 2 {
 			w := v.worker(7, runner.WorkerOptions{}, func(*runner.Delivery) error { return nil })
 			v.post(7, "a")

@@ -8,8 +8,7 @@ import (
 )
 
 var operateCases = []test{
-	{"a message that waits is deleted, and its neighbours are not", func(v *env) {
-		v.start()
+	{name: "a message that waits is deleted, and its neighbours are not", run: func(v *env) {
 		g := v.r.NewGroup(func(*runner.Group, error) {})
 		for _, id := range []string{"a", "b", "c"} {
 			v.ok(g.Add(&runner.Message{To: 7, ID: []byte(id)}))
@@ -28,8 +27,7 @@ var operateCases = []test{
 		equal(v, "runs", len(ran), 3)
 		equal(v, "depth", v.r.Stats().Inboxes[0].Depth, 0)
 	}},
-	{"a message that was never claimed is deleted before anybody sees it", func(v *env) {
-		v.start()
+	{name: "a message that was never claimed is deleted before anybody sees it", run: func(v *env) {
 		for _, flags := range []runner.Flags{0, runner.HighPriority} {
 			v.post(7, "a", flags)
 			v.ok(v.r.DeleteMessage(v.ctx, "7", "a"))
@@ -38,8 +36,7 @@ var operateCases = []test{
 		v.tick(w, 0)
 		equal(v, "depth", v.r.Stats().Inboxes[0].Depth, 0)
 	}},
-	{"a message that runs is neither deleted nor retried", func(v *env) {
-		v.start()
+	{name: "a message that runs is neither deleted nor retried", run: func(v *env) {
 		v.post(7, "a")
 		w := v.worker(7, runner.WorkerOptions{}, func(d *runner.Delivery) error {
 			v.is(v.r.DeleteMessage(v.ctx, "7", "a"), runner.ErrLeased)
@@ -48,8 +45,7 @@ var operateCases = []test{
 		})
 		v.tick(w, 1)
 	}},
-	{"a message under which a process died is deleted or retried", func(v *env) {
-		v.start()
+	{name: "a message under which a process died is deleted or retried", run: func(v *env) {
 		v.clock.Set(1000)
 		v.together("a", "b", "c")
 		v.claimAndDie(runner.WorkerOptions{})
@@ -65,8 +61,7 @@ var operateCases = []test{
 		same(v, "the rest", *got, []string{"b", "c"})
 		equal(v, "depth", v.r.Stats().Inboxes[0].Depth, 0)
 	}},
-	{"a message that waits for its next attempt is delivered at once", func(v *env) {
-		v.start()
+	{name: "a message that waits for its next attempt is delivered at once", run: func(v *env) {
 		v.post(7, "a")
 		var attempts []uint32
 		fail := errors.New("away")
@@ -84,8 +79,7 @@ var operateCases = []test{
 		same(v, "attempts after", attempts, []uint32{1, 2})
 		v.is(v.r.RetryMessage(v.ctx, "7", "a"), runner.ErrNotFound)
 	}},
-	{"a message that waits for its next attempt is deleted", func(v *env) {
-		v.start()
+	{name: "a message that waits for its next attempt is deleted", run: func(v *env) {
 		v.post(7, "a")
 		w := v.worker(7, runner.WorkerOptions{Policy: &runner.Policy{RetryDelay: ms(60_000)}},
 			func(*runner.Delivery) error { return errHard })
@@ -96,8 +90,7 @@ var operateCases = []test{
 		held, parked := v.leases(7)
 		equal(v, "leases", held+parked, 0)
 	}},
-	{"a queue that is drained takes nothing new and is worked off", func(v *env) {
-		v.start()
+	{name: "a queue that is drained takes nothing new and is worked off", run: func(v *env) {
 		v.post(7, "before")
 		v.ok(v.r.DrainQueue("7", true))
 		_, err := v.r.Post(v.ctx, msg(7, "after"))

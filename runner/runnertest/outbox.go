@@ -39,8 +39,7 @@ func (v *env) outbox() []string {
 }
 
 var outboxCases = []test{
-	{"append and drain in order", func(v *env) {
-		v.start()
+	{name: "append and drain in order", run: func(v *env) {
 		v.emit("a", "bb")
 		var got []string
 		take := func(r runner.OutboxRow) error { got = append(got, string(r.Message)); return nil }
@@ -53,8 +52,7 @@ var outboxCases = []test{
 		v.ok(err)
 		equal(v, "drained", n, 0)
 	}},
-	{"drain 1 of two, drain 0", func(v *env) {
-		v.start()
+	{name: "drain 1 of two, drain 0", run: func(v *env) {
 		v.emit("a", "b")
 		n, err := v.r.DrainOutbox(v.ctx, 1, func(runner.OutboxRow) error { return nil })
 		v.ok(err)
@@ -64,8 +62,7 @@ var outboxCases = []test{
 		equal(v, "drained", n, 0)
 		same(v, "left", v.outbox(), []string{"b"})
 	}},
-	{"an error keeps the row, the count is told", func(v *env) {
-		v.start()
+	{name: "an error keeps the row, the count is told", run: func(v *env) {
 		v.emit("a", "b", "c")
 		n, err := v.r.DrainOutbox(v.ctx, 8, func(r runner.OutboxRow) error {
 			if string(r.Message) == "b" {
@@ -77,8 +74,7 @@ var outboxCases = []test{
 		equal(v, "drained", n, 1)
 		same(v, "left", v.outbox(), []string{"b", "c"})
 	}},
-	{"numbers go on after a restart", func(v *env) {
-		v.start()
+	{name: "numbers go on after a restart", run: func(v *env) {
 		v.emit("a")
 		_, err := v.r.DrainOutbox(v.ctx, 8, func(runner.OutboxRow) error { return nil })
 		v.ok(err)
@@ -91,7 +87,7 @@ var outboxCases = []test{
 		same(v, "numbers", []uint64{rows[0].Seq, rows[1].Seq}, []uint64{2, 3})
 		equal(v, "count", v.r.Stats().Outbox, 2)
 	}},
-	{"empty and too large", func(v *env) {
+	{name: "empty and too large", unstarted: true, run: func(v *env) {
 		v.opts.MaxFrame = 100
 		v.start()
 		v.update(func(tx *runner.Tx) error {
@@ -161,9 +157,8 @@ func (v *env) collector(o runner.WorkerOptions) (*runner.Worker, *[]string) {
 }
 
 var timerCases = []test{
-	{"page by page", pageOfTimers},
-	{"due ones in order, others stay", func(v *env) {
-		v.start()
+	{name: "page by page", unstarted: true, run: pageOfTimers},
+	{name: "due ones in order, others stay", run: func(v *env) {
 		v.arm(100, "b")
 		v.arm(90, "a")
 		v.arm(110, "c")
@@ -175,8 +170,7 @@ var timerCases = []test{
 		v.tick(w, 1)
 		equal(v, "fired by timers", w.Metrics().TimersFired, 3)
 	}},
-	{"equal due times by number, one ms early is early", func(v *env) {
-		v.start()
+	{name: "equal due times by number, one ms early is early", run: func(v *env) {
 		v.arm(110, "a")
 		v.arm(110, "b")
 		w, got := v.collector(runner.WorkerOptions{})
@@ -186,7 +180,7 @@ var timerCases = []test{
 		v.tick(w, 2)
 		same(v, "fired", *got, []string{"a", "b"})
 	}},
-	{"mixed signs in true order", func(v *env) {
+	{name: "mixed signs in true order", unstarted: true, run: func(v *env) {
 		v.clock.Set(0)
 		v.start()
 		all := []int64{0, 90, 100, -1, -5, math.MinInt64, math.MaxInt64, 1_700_000_000_000, 1}
@@ -201,7 +195,7 @@ var timerCases = []test{
 		v.restart()
 		same(v, "left after restart", v.dues(), []int64{1, 90, 100, 1_700_000_000_000, math.MaxInt64})
 	}},
-	{"negative before positive", func(v *env) {
+	{name: "negative before positive", unstarted: true, run: func(v *env) {
 		v.clock.Set(200)
 		v.start()
 		v.arm(100, "late")
@@ -210,8 +204,7 @@ var timerCases = []test{
 		v.tick(w, 2)
 		same(v, "fired", *got, []string{"early", "late"})
 	}},
-	{"a timer for another worker blocks nobody", func(v *env) {
-		v.start()
+	{name: "a timer for another worker blocks nobody", run: func(v *env) {
 		_, err := v.r.Arm(v.ctx, when(50), msg(8, "other"))
 		v.ok(err)
 		v.arm(60, "own")
@@ -220,7 +213,7 @@ var timerCases = []test{
 		same(v, "fired", *got, []string{"own"})
 		same(v, "waiting for 8", v.rows(8), []uint64{1})
 	}},
-	{"a poison timer goes to the dead letters", func(v *env) {
+	{name: "a poison timer goes to the dead letters", unstarted: true, run: func(v *env) {
 		v.plant(raw{4, rowKey(5, 1), []byte("junk")}, raw{4, rowKey(6, 2), frame(1<<63, "nobody")},
 			raw{4, rowKey(7, 3), frame(7, "good")})
 		v.start()
@@ -234,8 +227,7 @@ var timerCases = []test{
 		equal(v, "from a timer", dead[0].FromTimer, true)
 		same(v, "left", v.dues(), nil)
 	}},
-	{"a timer has a budget, and its dead letter names it", func(v *env) {
-		v.start()
+	{name: "a timer has a budget, and its dead letter names it", run: func(v *env) {
 		id := v.arm(90, "bad")
 		w := v.worker(7, runner.WorkerOptions{}, func(d *runner.Delivery) error {
 			equal(v, "timer", d.Timer, id)
@@ -245,8 +237,7 @@ var timerCases = []test{
 		equal(v, "attempts", w.Metrics().Attempts, 4)
 		equal(v, "timer", v.dead()[0].Timer, id)
 	}},
-	{"cancel", func(v *env) {
-		v.start()
+	{name: "cancel", run: func(v *env) {
 		id := v.arm(90, "a")
 		v.arm(95, "b")
 		v.ok(v.r.Cancel(v.ctx, id))
@@ -256,8 +247,7 @@ var timerCases = []test{
 		same(v, "fired", *got, []string{"b"})
 		equal(v, "count", v.r.Stats().Timers, 0)
 	}},
-	{"a handler arms and cancels in its commit", func(v *env) {
-		v.start()
+	{name: "a handler arms and cancels in its commit", run: func(v *env) {
 		victim := v.arm(500, "victim")
 		v.post(7, "go")
 		w, err := v.r.NewWorker(7,
@@ -272,8 +262,7 @@ var timerCases = []test{
 		v.tick(w, 1)
 		same(v, "armed", v.dues(), []int64{300})
 	}},
-	{"timers and rows share a batch, neither starves", func(v *env) {
-		v.start()
+	{name: "timers and rows share a batch, neither starves", run: func(v *env) {
 		for range 8 {
 			v.post(7, "row")
 			v.arm(90, "timer")
@@ -292,8 +281,7 @@ var timerCases = []test{
 		}
 		equal(v, "all", len(*got), 16)
 	}},
-	{"a batch of one takes turns", func(v *env) {
-		v.start()
+	{name: "a batch of one takes turns", run: func(v *env) {
 		for range 8 {
 			v.post(7, "row")
 			v.arm(90, "timer")
@@ -308,8 +296,7 @@ var timerCases = []test{
 		}
 		equal(v, "both were served", seen["row"] > 0 && seen["timer"] > 0, true)
 	}},
-	{"idle sleep", func(v *env) {
-		v.start()
+	{name: "idle sleep", run: func(v *env) {
 		w, _ := v.collector(runner.WorkerOptions{MaxIdle: ms(25)})
 		equal(v, "no timers", w.IdleSleep(), ms(25))
 		v.arm(150, "x")

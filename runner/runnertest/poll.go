@@ -11,8 +11,7 @@ import (
 )
 
 var pollCases = []test{
-	{"oldest first, own rows only", func(v *env) {
-		v.start()
+	{name: "oldest first, own rows only", run: func(v *env) {
 		v.insert(7, 10, "a")
 		v.insert(7, 11, "b")
 		v.insert(8, 1, "c")
@@ -24,8 +23,7 @@ var pollCases = []test{
 		same(v, "rows of 8", v.rows(8), []uint64{1})
 		v.tick(many, 0)
 	}},
-	{"a failed message comes back at the tail and is done last", func(v *env) {
-		v.start()
+	{name: "a failed message comes back at the tail and is done last", run: func(v *env) {
 		v.insert(7, 1, "a")
 		v.insert(7, 2, "b")
 		var order []string
@@ -44,8 +42,7 @@ var pollCases = []test{
 		held, parked := v.leases(7)
 		equal(v, "leases", held+parked, 0)
 	}},
-	{"a hard failure is counted, requeued, and stops the worker by policy", func(v *env) {
-		v.start()
+	{name: "a hard failure is counted, requeued, and stops the worker by policy", run: func(v *env) {
 		v.insert(7, 10, "a")
 		fail := true
 		w := v.worker(7, runner.WorkerOptions{MaxBatch: 1, Policy: &runner.Policy{StopOnError: true}},
@@ -65,8 +62,7 @@ var pollCases = []test{
 		fail = false
 		v.tick(w, 1)
 	}},
-	{"the budget of a message that always fails", func(v *env) {
-		v.start()
+	{name: "the budget of a message that always fails", run: func(v *env) {
 		v.insert(7, 50, "a")
 		calls := 0
 		w := v.worker(7, runner.WorkerOptions{MaxBatch: 1}, func(*runner.Delivery) error { calls++; return errBusy })
@@ -85,8 +81,7 @@ var pollCases = []test{
 		equal(v, "time", d.Time, when(100))
 		equal(v, "reason", d.Reason, "busy")
 	}},
-	{"a budget of 1 sends the first failure to the dead letters", func(v *env) {
-		v.start()
+	{name: "a budget of 1 sends the first failure to the dead letters", run: func(v *env) {
 		v.post(7, "a")
 		w := v.worker(7, runner.WorkerOptions{Policy: &runner.Policy{RetryBudget: 1}},
 			func(*runner.Delivery) error { return errBusy })
@@ -94,10 +89,8 @@ var pollCases = []test{
 		equal(v, "requeues", w.Metrics().Requeues, 0)
 		equal(v, "dead letters", len(v.dead()), 1)
 	}},
-	{"two messages with one id have a budget each", func(v *env) {
-		v.start()
-		v.post(7, "same")
-		v.post(7, "same")
+	{name: "two messages with one id have a budget each", run: func(v *env) {
+		v.posts(7, "same", "same")
 		calls := 0
 		w := v.worker(7, runner.WorkerOptions{MaxBatch: 100},
 			func(*runner.Delivery) error { calls++; return runner.ErrConflict })
@@ -105,8 +98,7 @@ var pollCases = []test{
 		equal(v, "calls", calls, 8)
 		equal(v, "dead letters", len(v.dead()), 2)
 	}},
-	{"the tail is the worker's own", func(v *env) {
-		v.start()
+	{name: "the tail is the worker's own", run: func(v *env) {
 		v.insert(7, 10, "a")
 		v.insert(7, 500, "b")
 		v.insert(9, 900, "c")
@@ -115,8 +107,7 @@ var pollCases = []test{
 		same(v, "rows of 7", v.rows(7), []uint64{500, 501})
 		same(v, "rows of 9", v.rows(9), []uint64{900})
 	}},
-	{"a malformed row leaves, the next is delivered", func(v *env) {
-		v.start()
+	{name: "a malformed row leaves, the next is delivered", run: func(v *env) {
 		v.ok(v.store(7, 1, []byte("junk")))
 		v.insert(7, 2, "good")
 		w := v.worker(7, runner.WorkerOptions{}, func(*runner.Delivery) error { return nil })
@@ -127,7 +118,7 @@ var pollCases = []test{
 		equal(v, "attempts", dead[0].Attempts, 0)
 		equal(v, "frame", string(dead[0].Frame), "junk")
 	}},
-	{"a malformed row of the largest size leaves too", func(v *env) {
+	{name: "a malformed row of the largest size leaves too", unstarted: true, run: func(v *env) {
 		v.opts.MaxFrame = 65530
 		v.start()
 		v.ok(v.store(7, 1, make([]byte, 65530)))
@@ -136,8 +127,7 @@ var pollCases = []test{
 		equal(v, "dead letters", len(v.dead()), 1)
 		same(v, "rows", v.rows(7), nil)
 	}},
-	{"a misrouted message leaves at once and nothing waits for it", func(v *env) {
-		v.start()
+	{name: "a misrouted message leaves at once and nothing waits for it", run: func(v *env) {
 		v.insert(7, 1, "a")
 		v.ok(v.store(7, 2, frame(8, "stray")))
 		v.insert(7, 3, "b")
@@ -148,10 +138,8 @@ var pollCases = []test{
 		equal(v, "cause", v.dead()[0].Cause, runner.CauseMisrouted)
 		v.tick(w, 0)
 	}},
-	{"hard failures end within the budget", func(v *env) {
-		v.start()
-		v.post(7, "poison")
-		v.post(7, "good")
+	{name: "hard failures end within the budget", run: func(v *env) {
+		v.posts(7, "poison", "good")
 		calls := 0
 		w := v.worker(7, runner.WorkerOptions{MaxBatch: 2}, func(d *runner.Delivery) error {
 			if string(d.ID) == "poison" {
@@ -160,16 +148,12 @@ var pollCases = []test{
 			}
 			return nil
 		})
-		for range 20 {
-			_, err := w.Tick(v.ctx)
-			v.ok(err)
-		}
+		v.ticks(w, 20)
 		equal(v, "calls", calls, 4)
 		equal(v, "dead letters", len(v.dead()), 1)
 		equal(v, "completed", w.Steps(), 1)
 	}},
-	{"a panic is counted as any failure", func(v *env) {
-		v.start()
+	{name: "a panic is counted as any failure", run: func(v *env) {
 		v.post(7, "a")
 		calls := 0
 		w := v.worker(7, runner.WorkerOptions{MaxBatch: 10}, func(*runner.Delivery) error { calls++; panic("boom") })
@@ -179,8 +163,7 @@ var pollCases = []test{
 		equal(v, "cause", v.dead()[0].Cause, runner.CausePanic)
 		equal(v, "reason", v.dead()[0].Reason, "handler panicked: boom")
 	}},
-	{"discard", func(v *env) {
-		v.start()
+	{name: "discard", run: func(v *env) {
 		v.post(7, "a")
 		w := v.worker(7, runner.WorkerOptions{}, func(*runner.Delivery) error { return runner.Discard(errHard) })
 		v.tick(w, 0)
@@ -188,10 +171,8 @@ var pollCases = []test{
 		equal(v, "cause", v.dead()[0].Cause, runner.CauseDiscarded)
 		equal(v, "reason", v.dead()[0].Reason, "hard")
 	}},
-	{"a delayed retry waits and lets others pass", func(v *env) {
-		v.start()
-		v.post(7, "slow")
-		v.post(7, "fast")
+	{name: "a delayed retry waits and lets others pass", run: func(v *env) {
+		v.posts(7, "slow", "fast")
 		var order []string
 		w := v.worker(7, runner.WorkerOptions{MaxBatch: 8}, func(d *runner.Delivery) error {
 			order = append(order, string(d.ID))
@@ -210,8 +191,7 @@ var pollCases = []test{
 		v.tick(w, 1)
 		same(v, "order", order, []string{"slow", "fast", "slow"})
 	}},
-	{"the policy's delay doubles", func(v *env) {
-		v.start()
+	{name: "the policy's delay doubles", run: func(v *env) {
 		v.post(7, "a")
 		w := v.worker(7, runner.WorkerOptions{Policy: &runner.Policy{RetryBudget: 9, RetryDelay: ms(10),
 			RetryDelayMax: ms(35)}},
@@ -224,10 +204,8 @@ var pollCases = []test{
 			v.clock.Advance(ms(most + 1))
 		}
 	}},
-	{"a held row does not block those behind it", func(v *env) {
-		v.start()
-		v.post(7, "held")
-		v.post(7, "free")
+	{name: "a held row does not block those behind it", run: func(v *env) {
+		v.posts(7, "held", "free")
 		err := v.steal(at(7, 1), 500)
 		v.ok(err)
 		var seen []string
@@ -240,8 +218,7 @@ var pollCases = []test{
 		same(v, "seen", seen, []string{"free", "held"})
 		equal(v, "expired", w.Metrics().Expired, 1)
 	}},
-	{"long ids do no harm", func(v *env) {
-		v.start()
+	{name: "long ids do no harm", run: func(v *env) {
 		v.post(7, strings.Repeat("x", 5000), runner.Dedupe)
 		calls := 0
 		w := v.worker(7, runner.WorkerOptions{}, func(*runner.Delivery) error {
@@ -253,8 +230,7 @@ var pollCases = []test{
 		v.tick(w, 1)
 		same(v, "rows", v.rows(7), nil)
 	}},
-	{"effects are dropped when the lease was lost", func(v *env) {
-		v.start()
+	{name: "effects are dropped when the lease was lost", run: func(v *env) {
 		row := v.post(7, "a")
 		h := func(d *runner.Delivery) error { return nil }
 		w := v.worker(7, runner.WorkerOptions{}, func(d *runner.Delivery) error { return h(d) })
@@ -266,8 +242,7 @@ var pollCases = []test{
 		equal(v, "leases lost", w.Metrics().LeasesLost, 1)
 		same(v, "rows", v.rows(7), []uint64{1})
 	}},
-	{"a handler can renew its lease", func(v *env) {
-		v.start()
+	{name: "a handler can renew its lease", run: func(v *env) {
 		row := v.post(7, "a")
 		w := v.worker(7, runner.WorkerOptions{}, func(d *runner.Delivery) error {
 			v.clock.Advance(900 * time.Millisecond)
@@ -280,8 +255,7 @@ var pollCases = []test{
 		v.tick(w, 1)
 		equal(v, "leases lost", w.Metrics().LeasesLost, 0)
 	}},
-	{"a handler whose context has ended still waits for its renewal", func(v *env) {
-		v.start()
+	{name: "a handler whose context has ended still waits for its renewal", run: func(v *env) {
 		row := v.post(7, "a")
 		ctx, cancel := context.WithCancel(v.ctx)
 		cancel()
@@ -301,11 +275,8 @@ var pollCases = []test{
 		v.tick(w, 1)
 		equal(v, "leases lost", w.Metrics().LeasesLost, 0)
 	}},
-	{"a slow batch keeps its leases and settles as it goes", func(v *env) {
-		v.start()
-		for i := range 10 {
-			v.post(7, fmt.Sprint(i))
-		}
+	{name: "a slow batch keeps its leases and settles as it goes", run: func(v *env) {
+		v.number(7, 10)
 		w := v.worker(7, runner.WorkerOptions{}, func(d *runner.Delivery) error {
 			held, _ := v.leases(7)
 			if d.Row.Seq > 1 && held > 11-int(d.Row.Seq) {

@@ -8,8 +8,7 @@ import (
 )
 
 var queueCases = []test{
-	{"a name has one number, over restarts too", func(v *env) {
-		v.start()
+	{name: "a name has one number, over restarts too", run: func(v *env) {
 		mails, err := v.r.Queue(v.ctx, "mails")
 		v.ok(err)
 		bills, err := v.r.Queue(v.ctx, "bills")
@@ -26,15 +25,13 @@ var queueCases = []test{
 		}
 		equal(v, "name in the statistics", v.r.Stats().Inboxes[0].Name, "mails")
 	}},
-	{"a name has 1 to 128 bytes of UTF-8", func(v *env) {
-		v.start()
+	{name: "a name has 1 to 128 bytes of UTF-8", run: func(v *env) {
 		for _, name := range []string{"", "m\xff", strings.Repeat("x", runner.MaxQueueName+1)} {
 			_, err := v.r.Queue(v.ctx, name)
 			v.is(err, runner.ErrInvalid)
 		}
 	}},
-	{"a paused queue rests, over restarts too, and goes on when it is resumed", func(v *env) {
-		v.start()
+	{name: "a paused queue rests, over restarts too, and goes on when it is resumed", run: func(v *env) {
 		runs := 0
 		handler := func(*runner.Delivery) error { runs++; return nil }
 		v.post(7, "a")
@@ -56,8 +53,7 @@ var queueCases = []test{
 		equal(v, "runs", runs, 1)
 		v.is(v.r.PauseQueue(v.ctx, "nobody"), runner.ErrNotFound)
 	}},
-	{"an ordered worker that waits to try again gives back its batch when the queue is paused", func(v *env) {
-		v.start()
+	{name: "an ordered worker that waits to try again gives back its batch when the queue is paused", run: func(v *env) {
 		away := true
 		w, err := v.r.NewWorker(7,
 			runner.WorkerOptions{Ordered: true, Batch: func(context.Context, *runner.Batched) error {
@@ -76,8 +72,7 @@ var queueCases = []test{
 		v.ok(v.r.ResumeQueue(v.ctx, "7"))
 		v.tick(w, 1)
 	}},
-	{"a message without id or number is given both", func(v *env) {
-		v.start()
+	{name: "a message without id or number is given both", run: func(v *env) {
 		m := runner.Message{Queue: "mails", Payload: []byte("x")}
 		row, err := v.r.Post(v.ctx, &m)
 		v.ok(err)
@@ -90,8 +85,7 @@ var queueCases = []test{
 			v.Errorf("the second message has id %q and number %d", again.ID, again.To)
 		}
 	}},
-	{"a delayed message waits for its time, over restarts", func(v *env) {
-		v.start()
+	{name: "a delayed message waits for its time, over restarts", run: func(v *env) {
 		var ran []string
 		handler := func(d *runner.Delivery) error { ran = append(ran, string(d.ID)); return nil }
 		_, err := v.r.Post(v.ctx, &runner.Message{Queue: "mails", ID: []byte("a"), At: when(500)})
@@ -118,8 +112,7 @@ var queueCases = []test{
 		equal(v, "timers", v.r.Stats().Timers, 0)
 		same(v, "ran", ran, []string{"a", "b"})
 	}},
-	{"a unique message is posted once while it waits, runs or has its time to come", func(v *env) {
-		v.start()
+	{name: "a unique message is posted once while it waits, runs or has its time to come", run: func(v *env) {
 		unique := func() error {
 			_, err := v.r.Post(v.ctx, &runner.Message{Queue: "mails", ID: []byte("a"), Unique: true})
 			return err
@@ -148,8 +141,7 @@ var queueCases = []test{
 		_, err = v.r.Post(v.ctx, &runner.Message{To: 7, ID: []byte("a"), Unique: true})
 		v.is(err, runner.ErrInvalid)
 	}},
-	{"a unique message needs a queue with a name, in a transaction too", func(v *env) {
-		v.start()
+	{name: "a unique message needs a queue with a name, in a transaction too", run: func(v *env) {
 		m := runner.Message{To: 7, ID: []byte("a"), Unique: true}
 		_, err := v.r.Post(v.ctx, &m)
 		v.is(err, runner.ErrInvalid)
@@ -160,8 +152,7 @@ var queueCases = []test{
 		})
 		same(v, "rows", v.rows(7), nil)
 	}},
-	{"a unique message that failed waits, and does not when it is dead", func(v *env) {
-		v.start()
+	{name: "a unique message that failed waits, and does not when it is dead", run: func(v *env) {
 		_, w := v.named("mails", func(d *runner.Delivery) error {
 			if d.Attempts == 1 {
 				return runner.Retry(nil, ms(50))
@@ -179,8 +170,7 @@ var queueCases = []test{
 		_, err = v.r.Post(v.ctx, &m)
 		v.ok(err)
 	}},
-	{"a transaction sends to queues by name, now and later", func(v *env) {
-		v.start()
+	{name: "a transaction sends to queues by name, now and later", run: func(v *env) {
 		_, err := v.r.Update(v.ctx, runner.AttemptPolicy{}, func(tx *runner.Tx) error {
 			v.ok(tx.Send(&runner.Message{Queue: "mails", ID: []byte("now")}))
 			return tx.Arm(when(700), &runner.Message{Queue: "mails", ID: []byte("later")})

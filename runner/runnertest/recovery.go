@@ -32,8 +32,7 @@ func (v *env) claimAndDie(o runner.WorkerOptions) {
 }
 
 var recoveryCases = []test{
-	{"R1 a checkpoint holds every table", func(v *env) {
-		v.start()
+	{name: "R1 a checkpoint holds every table", run: func(v *env) {
 		v.post(7, "row")
 		leased := v.post(7, "leased")
 		err := v.steal(leased, 1_000_000)
@@ -71,8 +70,7 @@ var recoveryCases = []test{
 		v.tick(w, 0)
 		equal(v, "duplicates", w.Metrics().Duplicates, 1)
 	}},
-	{"R2 R3 restore takes everything back, and the same runner goes on", func(v *env) {
-		v.start()
+	{name: "R2 R3 restore takes everything back, and the same runner goes on", run: func(v *env) {
 		d := v.bury(7, "two")
 		v.post(7, "one")
 		id := v.r.JournalID()
@@ -92,8 +90,7 @@ var recoveryCases = []test{
 		same(v, "delivered", *got, []string{"one", "two", "one"})
 		equal(v, "the journal id is new", v.r.JournalID() != id, true)
 	}},
-	{"R4 a lease in a checkpoint holds until its deadline", func(v *env) {
-		v.start()
+	{name: "R4 a lease in a checkpoint holds until its deadline", run: func(v *env) {
 		row := v.post(7, "a")
 		err := v.steal(row, 500)
 		v.ok(err)
@@ -108,8 +105,7 @@ var recoveryCases = []test{
 		v.tick(w, 1)
 		equal(v, "attempts", attempts, 2)
 	}},
-	{"R4 a lease in a checkpoint is over if nobody runs who holds it", func(v *env) {
-		v.start()
+	{name: "R4 a lease in a checkpoint is over if nobody runs who holds it", run: func(v *env) {
 		row := v.post(7, "a")
 		v.ok(v.steal(row, 500))
 		place := v.place("checkpoint")
@@ -124,8 +120,7 @@ var recoveryCases = []test{
 		v.tick(w, 1)
 		equal(v, "attempts", attempts, 2)
 	}},
-	{"R5 numbers go on from the checkpoint without collision", func(v *env) {
-		v.start()
+	{name: "R5 numbers go on from the checkpoint without collision", run: func(v *env) {
 		v.emit("a")
 		v.post(7, "x")
 		place := v.place("checkpoint")
@@ -136,8 +131,7 @@ var recoveryCases = []test{
 		same(v, "outbox", v.outbox(), []string{"a", "c"})
 		equal(v, "row", v.post(7, "y").Seq, 2)
 	}},
-	{"R6 R7 a crash before the commit leaves neither acknowledgement nor effects", func(v *env) {
-		v.start()
+	{name: "R6 R7 a crash before the commit leaves neither acknowledgement nor effects", run: func(v *env) {
 		v.post(7, "a")
 		v.claimAndDie(runner.WorkerOptions{Handler: func(_ context.Context, tx *runner.Tx, d *runner.Delivery) error {
 			v.ok(tx.Put([]byte("k"), []byte("v")))
@@ -150,19 +144,14 @@ var recoveryCases = []test{
 		v.tick(w, 1) // at once: the lease is one of its own earlier epoch
 		same(v, "outbox", v.outbox(), []string{"a"})
 	}},
-	{"R8 deliveries that a crash ended are counted", func(v *env) {
-		v.start()
-		v.post(7, "poison")
-		v.post(7, "good")
+	{name: "R8 deliveries that a crash ended are counted", run: func(v *env) {
+		v.posts(7, "poison", "good")
 		for range 4 {
 			v.claimAndDie(runner.WorkerOptions{})
 			equal(v, "dead letters", len(v.dead()), 0)
 		}
 		w, got := v.collector(runner.WorkerOptions{})
-		for range 4 {
-			_, err := w.Tick(v.ctx)
-			v.ok(err)
-		}
+		v.ticks(w, 4)
 		dead := v.dead()
 		equal(v, "dead letters", len(dead), 1)
 		equal(v, "cause", dead[0].Cause, runner.CauseCrash)
@@ -170,8 +159,7 @@ var recoveryCases = []test{
 		equal(v, "who died", dead[0].Source, at(7, 1))
 		same(v, "the innocent one", *got, []string{"good"})
 	}},
-	{"R9 no stale count shortens a later budget", func(v *env) {
-		v.start()
+	{name: "R9 no stale count shortens a later budget", run: func(v *env) {
 		v.post(7, "a")
 		w := v.worker(7, runner.WorkerOptions{}, func(*runner.Delivery) error { return errHard })
 		v.tick(w, 0)
@@ -184,10 +172,8 @@ var recoveryCases = []test{
 		v.tick(w, 0)
 		equal(v, "attempts of both", w.Metrics().Attempts, 8)
 	}},
-	{"a restarted worker takes back its leases at once", func(v *env) {
-		v.start()
-		v.post(7, "a")
-		v.post(7, "b")
+	{name: "a restarted worker takes back its leases at once", run: func(v *env) {
+		v.posts(7, "a", "b")
 		for _, seq := range []uint64{1, 2} {
 			err := v.steal(at(7, seq), 2000)
 			v.ok(err)
@@ -198,24 +184,17 @@ var recoveryCases = []test{
 		v.tick(w, 2)
 		same(v, "order", *got, []string{"a", "b"})
 	}},
-	{"an ordered worker goes on in order after a crash", func(v *env) {
-		v.start()
-		for i := range 6 {
-			v.post(7, fmt.Sprint(i))
-		}
+	{name: "an ordered worker goes on in order after a crash", run: func(v *env) {
+		v.number(7, 6)
 		v.claimAndDie(runner.WorkerOptions{Ordered: true, MaxBatch: 4})
 		v.post(7, "6")
 		var got string
 		w := v.batchWorker(runner.WorkerOptions{Ordered: true},
 			func(b *runner.Batched) error { got += ids(b.Deliveries); return nil })
-		for range 3 {
-			_, err := w.Tick(v.ctx)
-			v.ok(err)
-		}
+		v.ticks(w, 3)
 		equal(v, "order", got, "0123456")
 	}},
-	{"checkpoints do not overwrite, and a missing one changes nothing", func(v *env) {
-		v.start()
+	{name: "checkpoints do not overwrite, and a missing one changes nothing", run: func(v *env) {
 		v.put("k", "v")
 		place := v.place("checkpoint")
 		v.ok(v.r.Checkpoint(place))
@@ -225,12 +204,9 @@ var recoveryCases = []test{
 		equal(v, "content", v.state("k"), "v")
 		v.put("k", "w")
 	}},
-	{"depths and heads survive", func(v *env) {
-		v.start()
+	{name: "depths and heads survive", run: func(v *env) {
 		w, _ := v.collector(runner.WorkerOptions{MaxBatch: 3})
-		for i := range 10 {
-			v.post(7, fmt.Sprint(i))
-		}
+		v.number(7, 10)
 		v.tick(w, 3)
 		v.restart()
 		in := v.r.Stats().Inboxes[0]
@@ -241,8 +217,7 @@ var recoveryCases = []test{
 }
 
 var failureCases = []test{
-	{"a failed commit surfaces, nothing more is acknowledged, reopening helps", func(v *env) {
-		v.start()
+	{name: "a failed commit surfaces, nothing more is acknowledged, reopening helps", run: func(v *env) {
 		v.post(7, "kept")
 		boom := errors.New("boom")
 		v.storage.FailAfter(0, boom)
@@ -266,7 +241,7 @@ var failureCases = []test{
 		v.tick(w, 1)
 		same(v, "delivered", *got, []string{"kept"})
 	}},
-	{"a started worker outlives a failure", func(v *env) {
+	{name: "a started worker outlives a failure", unstarted: true, run: func(v *env) {
 		v.opts.Sleep, v.opts.Now = nil, nil
 		v.start()
 		done := make(chan string, 4)
@@ -284,8 +259,7 @@ var failureCases = []test{
 		v.post(7, "b")
 		equal(v, "after", <-done, "b")
 	}},
-	{"waiting requests are answered when the storage fails", func(v *env) {
-		v.start()
+	{name: "waiting requests are answered when the storage fails", run: func(v *env) {
 		results := make(chan error, 64)
 		v.storage.FailAfter(0, errHard)
 		g := make([]*runner.Group, 8)
@@ -300,7 +274,7 @@ var failureCases = []test{
 			v.is(<-results, runner.ErrFailed)
 		}
 	}},
-	{"below the watermark nothing is accepted, acknowledging goes on, room helps", func(v *env) {
+	{name: "below the watermark nothing is accepted, acknowledging goes on, room helps", unstarted: true, run: func(v *env) {
 		v.opts.MinFree = 1000
 		v.storage.SetFree(5000)
 		v.start()
@@ -329,8 +303,7 @@ var failureCases = []test{
 }
 
 var groupCases = []test{
-	{"all frames durable, numbered in order, called back once", func(v *env) {
-		v.start()
+	{name: "all frames durable, numbered in order, called back once", run: func(v *env) {
 		answers := make(chan error, 4)
 		g := v.r.NewGroup(func(g *runner.Group, err error) { answers <- err })
 		for round := range 3 {
@@ -350,7 +323,7 @@ var groupCases = []test{
 		}
 		equal(v, "rows", len(v.rows(7))+len(v.rows(8)), 15)
 	}},
-	{"bad messages and frames too large", func(v *env) {
+	{name: "bad messages and frames too large", unstarted: true, run: func(v *env) {
 		v.opts.MaxFrame = 100
 		v.start()
 		g := v.r.NewGroup(func(*runner.Group, error) { v.Error("called back") })
@@ -360,7 +333,7 @@ var groupCases = []test{
 		v.ok(g.Add(&runner.Message{To: 7, ID: []byte("x"), Payload: make([]byte, 50)}))
 		v.is(v.r.Submit(g), runner.ErrTooLarge)
 	}},
-	{"too many bytes waiting are refused", func(v *env) {
+	{name: "too many bytes waiting are refused", unstarted: true, run: func(v *env) {
 		v.opts.MaxQueued = 1000
 		v.start()
 		// The callback of the first group blocks the committer while the others are queued.
@@ -386,8 +359,7 @@ var groupCases = []test{
 		}
 		v.post(7, "again")
 	}},
-	{"an ended context leaves the outcome open and nothing broken", func(v *env) {
-		v.start()
+	{name: "an ended context leaves the outcome open and nothing broken", run: func(v *env) {
 		hold, held := make(chan struct{}), make(chan struct{})
 		g := v.r.NewGroup(func(*runner.Group, error) { close(held); <-hold })
 		v.ok(g.Add(&runner.Message{To: 7, ID: []byte("x")}))

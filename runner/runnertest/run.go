@@ -12,6 +12,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -36,7 +37,11 @@ func runGroups(t *testing.T, groups []group, open func(t *testing.T) runner.Stor
 			for _, c := range group.cases {
 				t.Run(c.name, func(t *testing.T) {
 					t.Parallel()
-					c.run(newEnv(t, open(t)))
+					v := newEnv(t, open(t))
+					if !c.unstarted {
+						v.start()
+					}
+					c.run(v)
 				})
 			}
 		})
@@ -44,8 +49,9 @@ func runGroups(t *testing.T, groups []group, open func(t *testing.T) runner.Stor
 }
 
 type test struct {
-	name string
-	run  func(v *env)
+	name      string
+	unstarted bool // run starts the runner itself, if it needs one
+	run       func(v *env)
 }
 
 type group struct {
@@ -153,6 +159,21 @@ func (v *env) post(to uint64, id string, flags ...runner.Flags) runner.Row {
 	return row
 }
 
+func (v *env) posts(to uint64, ids ...string) {
+	v.Helper()
+	for _, id := range ids {
+		v.post(to, id)
+	}
+}
+
+// number posts n messages with the ids 0, 1, 2 …
+func (v *env) number(to uint64, n int) {
+	v.Helper()
+	for i := range n {
+		v.post(to, fmt.Sprint(i))
+	}
+}
+
 func (v *env) insert(worker, seq uint64, id string) {
 	v.Helper()
 	v.ok(v.store(worker, seq, frame(worker, id)))
@@ -226,6 +247,15 @@ func (v *env) tick(w *runner.Worker, want int) {
 	n, err := w.Tick(v.ctx)
 	v.ok(err)
 	equal(v, "processed", n, want)
+}
+
+// ticks calls Tick n times, whatever it processes.
+func (v *env) ticks(w *runner.Worker, n int) {
+	v.Helper()
+	for range n {
+		_, err := w.Tick(v.ctx)
+		v.ok(err)
+	}
 }
 
 // plant writes raw rows into a storage that is not open.

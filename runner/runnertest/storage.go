@@ -12,7 +12,7 @@ import (
 // storageCases test the storage itself, below the engine: the guarantees of each method of
 // runner.Storage, Backend, View and Batch.
 var storageCases = []test{
-	{"a batch is applied whole, in its order", func(v *env) {
+	{name: "a batch is applied whole, in its order", unstarted: true, run: func(v *env) {
 		b := v.backend()
 		batch := b.Batch()
 		batch.Set([]byte("a"), []byte("1"))
@@ -30,7 +30,7 @@ var storageCases = []test{
 		v.ok(batch.Commit())
 		equal(v, "after the next", content(v, b), "a=3 c= d=4 ")
 	}},
-	{"what a batch is given is copied", func(v *env) {
+	{name: "what a batch is given is copied", unstarted: true, run: func(v *env) {
 		b := v.backend()
 		key, value := []byte("key"), []byte("value")
 		batch := b.Batch()
@@ -40,7 +40,7 @@ var storageCases = []test{
 		v.ok(batch.Commit())
 		equal(v, "content", content(v, b), "key=value ")
 	}},
-	{"what is read is the reader's", func(v *env) {
+	{name: "what is read is the reader's", unstarted: true, run: func(v *env) {
 		b := v.backend()
 		v.set(b, "key", "value")
 		got, ok, err := b.Get([]byte("> "), []byte("key"))
@@ -55,7 +55,7 @@ var storageCases = []test{
 		v.ok(err)
 		equal(v, "absent", ok || len(got) > 0, false)
 	}},
-	{"a scan goes upwards from lo, below hi, until it is told to stop", func(v *env) {
+	{name: "a scan goes upwards from lo, below hi, until it is told to stop", unstarted: true, run: func(v *env) {
 		b := v.backend()
 		for _, key := range []string{"b", "a", "ab", "a\x00", "c", "\xff"} {
 			v.set(b, key, "")
@@ -80,7 +80,7 @@ var storageCases = []test{
 			equal(v, fmt.Sprintf("%q to %q", tc.lo, tc.hi), fmt.Sprintf("%q", got), tc.want)
 		}
 	}},
-	{"a view stays as it was", func(v *env) {
+	{name: "a view stays as it was", unstarted: true, run: func(v *env) {
 		b := v.backend()
 		v.set(b, "a", "1")
 		view := b.View()
@@ -90,7 +90,7 @@ var storageCases = []test{
 		equal(v, "the backend", content(v, b), "a=2 b=3 ")
 		v.ok(view.Close())
 	}},
-	{"views are read while batches are committed", func(v *env) {
+	{name: "views are read while batches are committed", unstarted: true, run: func(v *env) {
 		b := v.backend()
 		v.set(b, "a", "0")
 		v.set(b, "b", "0")
@@ -123,7 +123,7 @@ var storageCases = []test{
 		close(stop)
 		readers.Wait()
 	}},
-	{"one backend at a time, and what it has committed stays", func(v *env) {
+	{name: "one backend at a time, and what it has committed stays", unstarted: true, run: func(v *env) {
 		b := v.backend()
 		v.set(b, "a", "1")
 		_, err := v.storage.Open(func(error) {})
@@ -135,7 +135,7 @@ var storageCases = []test{
 		b = v.backend()
 		equal(v, "content", content(v, b), "a=1 ")
 	}},
-	{"flush and shrink change nothing that is stored", func(v *env) {
+	{name: "flush and shrink change nothing that is stored", unstarted: true, run: func(v *env) {
 		b := v.backend()
 		v.set(b, "a", "1")
 		v.ok(b.Flush())
@@ -147,11 +147,11 @@ var storageCases = []test{
 		v.ok(b.Close())
 		equal(v, "after a restart", content(v, v.backend()), "a=1 ")
 	}},
-	{"a look into an empty storage", func(v *env) {
+	{name: "a look into an empty storage", unstarted: true, run: func(v *env) {
 		_, err := v.storage.OpenReadOnly(func(error) {})
 		v.is(err, runner.ErrNoSchema)
 	}},
-	{"a look that changes nothing", func(v *env) {
+	{name: "a look that changes nothing", unstarted: true, run: func(v *env) {
 		b := v.backend()
 		v.set(b, "a", "1")
 		v.ok(b.Close())
@@ -160,7 +160,7 @@ var storageCases = []test{
 		equal(v, "content", content(v, b), "a=1 ")
 		v.ok(b.Close())
 	}},
-	{"a checkpoint is a copy of one moment", func(v *env) {
+	{name: "a checkpoint is a copy of one moment", unstarted: true, run: func(v *env) {
 		b := v.backend()
 		v.set(b, "a", "1")
 		name := v.place("copy")
@@ -178,7 +178,7 @@ var storageCases = []test{
 		}))
 		equal(v, "restored", content(v, v.backend()), "a=1 c=4 ")
 	}},
-	{"a restore that fails leaves what was there", func(v *env) {
+	{name: "a restore that fails leaves what was there", unstarted: true, run: func(v *env) {
 		b := v.backend()
 		v.set(b, "a", "1")
 		name := v.place("copy")

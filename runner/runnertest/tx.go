@@ -46,8 +46,7 @@ var errRolledBack = errors.New("rolled back")
 var none = runner.AttemptPolicy{Retries: -1}
 
 var txCases = []test{
-	{"what was read is validated", func(v *env) {
-		v.start()
+	{name: "what was read is validated", run: func(v *env) {
 		v.put("k", "v1")
 		for _, change := range []func(){func() { v.put("k", "v2") }, func() { v.put("missing", "now there") }} {
 			_, err := v.r.Update(v.ctx, none, func(tx *runner.Tx) error {
@@ -61,8 +60,7 @@ var txCases = []test{
 		}
 		equal(v, "nothing written", v.state("out"), "-")
 	}},
-	{"the last write of a key wins, deleting an absent key is fine", func(v *env) {
-		v.start()
+	{name: "the last write of a key wins, deleting an absent key is fine", run: func(v *env) {
 		v.put("b", "old")
 		v.update(func(tx *runner.Tx) error {
 			v.ok(tx.Put(b("a"), b("v1")))
@@ -73,8 +71,7 @@ var txCases = []test{
 		equal(v, "a", v.state("a"), "v2")
 		equal(v, "b", v.state("b"), "-")
 	}},
-	{"thousands of rollbacks leave nothing behind", func(v *env) {
-		v.start()
+	{name: "thousands of rollbacks leave nothing behind", run: func(v *env) {
 		for n := range 100 {
 			v.put("kept", strconv.Itoa(n))
 			for range 30 {
@@ -90,8 +87,7 @@ var txCases = []test{
 		}
 		equal(v, "never", v.state("never"), "-")
 	}},
-	{"own writes are read, and are not validated", func(v *env) {
-		v.start()
+	{name: "own writes are read, and are not validated", run: func(v *env) {
 		_, err := v.r.Update(v.ctx, none, func(tx *runner.Tx) error {
 			v.ok(tx.Put(b("k"), b("local")))
 			equal(v, "own", read(v, tx, "k"), "local")
@@ -105,8 +101,7 @@ var txCases = []test{
 		v.ok(err)
 		equal(v, "k", v.state("k"), "")
 	}},
-	{"a snapshot does not move", func(v *env) {
-		v.start()
+	{name: "a snapshot does not move", run: func(v *env) {
 		v.put("a", "1")
 		v.put("b", "1")
 		_, err := v.r.Update(v.ctx, none, func(tx *runner.Tx) error {
@@ -117,8 +112,7 @@ var txCases = []test{
 		})
 		v.is(err, runner.ErrConflict)
 	}},
-	{"a value that changed and changed back passes", func(v *env) {
-		v.start()
+	{name: "a value that changed and changed back passes", run: func(v *env) {
 		v.put("k", "A")
 		_, err := v.r.Update(v.ctx, none, func(tx *runner.Tx) error {
 			read(v, tx, "k")
@@ -128,8 +122,7 @@ var txCases = []test{
 		})
 		v.ok(err)
 	}},
-	{"nested: commit, abort, and what the child sees", func(v *env) {
-		v.start()
+	{name: "nested: commit, abort, and what the child sees", run: func(v *env) {
 		v.update(func(tx *runner.Tx) error {
 			v.ok(tx.Put(b("x"), b("outer")))
 			child, err := tx.Begin()
@@ -155,8 +148,7 @@ var txCases = []test{
 		equal(v, "y", v.state("y"), "child")
 		same(v, "outbox", v.outbox(), []string{"intent"})
 	}},
-	{"reads of an aborted child are validated", func(v *env) {
-		v.start()
+	{name: "reads of an aborted child are validated", run: func(v *env) {
 		v.put("guard", "open")
 		_, err := v.r.Update(v.ctx, none, func(tx *runner.Tx) error {
 			child, err := tx.Begin()
@@ -168,8 +160,7 @@ var txCases = []test{
 		})
 		v.is(err, runner.ErrConflict)
 	}},
-	{"ranges see own writes and are validated against phantoms", func(v *env) {
-		v.start()
+	{name: "ranges see own writes and are validated against phantoms", run: func(v *env) {
 		for _, k := range []string{"p1", "p2", "p3", "q"} {
 			v.put(k, k)
 		}
@@ -206,8 +197,7 @@ var txCases = []test{
 			return nil
 		})
 	}},
-	{"keys and values are bounded and ours are reserved", func(v *env) {
-		v.start()
+	{name: "keys and values are bounded and ours are reserved", run: func(v *env) {
 		v.update(func(tx *runner.Tx) error {
 			v.is(tx.Put(nil, b("x")), runner.ErrInvalid)
 			v.is(tx.Put(b("runner.journal"), b("x")), runner.ErrInvalid)
@@ -217,8 +207,7 @@ var txCases = []test{
 			return nil
 		})
 	}},
-	{"state, messages, outbox, timers and the acknowledgement are one commit", func(v *env) {
-		v.start()
+	{name: "state, messages, outbox, timers and the acknowledgement are one commit", run: func(v *env) {
 		v.post(7, "order")
 		commits := v.r.Stats().Commits
 		w, err := v.r.NewWorker(7,
@@ -237,8 +226,7 @@ var txCases = []test{
 		same(v, "timers", v.dues(), []int64{500})
 		same(v, "rows of 7", v.rows(7), nil)
 	}},
-	{"a failing handler leaves nothing behind", func(v *env) {
-		v.start()
+	{name: "a failing handler leaves nothing behind", run: func(v *env) {
 		v.post(7, "order")
 		w, err := v.r.NewWorker(7, runner.WorkerOptions{MaxBatch: 1,
 			Handler: func(_ context.Context, tx *runner.Tx, d *runner.Delivery) error {
@@ -251,11 +239,8 @@ var txCases = []test{
 		equal(v, "state", v.state("state"), "-")
 		same(v, "rows of 8", v.rows(8), nil)
 	}},
-	{"messages of one batch see each other's writes", func(v *env) {
-		v.start()
-		for i := range 100 {
-			v.post(7, fmt.Sprint(i))
-		}
+	{name: "messages of one batch see each other's writes", run: func(v *env) {
+		v.number(7, 100)
 		w, err := v.r.NewWorker(7,
 			runner.WorkerOptions{Handler: func(_ context.Context, tx *runner.Tx, d *runner.Delivery) error {
 				n := 0
@@ -267,12 +252,9 @@ var txCases = []test{
 		equal(v, "n", v.state("n"), "100")
 		equal(v, "conflicts", w.Metrics().Conflicts, 0)
 	}},
-	{"a conflict with somebody else runs the message again", func(v *env) {
-		v.start()
+	{name: "a conflict with somebody else runs the message again", run: func(v *env) {
 		v.put("n", "0")
-		for i := range 3 {
-			v.post(7, fmt.Sprint(i))
-		}
+		v.number(7, 3)
 		calls := 0
 		w, err := v.r.NewWorker(7,
 			runner.WorkerOptions{Handler: func(_ context.Context, tx *runner.Tx, d *runner.Delivery) error {
@@ -289,8 +271,7 @@ var txCases = []test{
 		equal(v, "calls", calls, 6)
 		equal(v, "conflicts", w.Metrics().Conflicts, 3)
 	}},
-	{"endless conflicts end in the budget", func(v *env) {
-		v.start()
+	{name: "endless conflicts end in the budget", run: func(v *env) {
 		v.post(7, "a")
 		n := 0
 		w, err := v.r.NewWorker(7, runner.WorkerOptions{MaxBatch: 100,

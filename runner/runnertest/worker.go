@@ -2,7 +2,6 @@ package runnertest
 
 import (
 	"context"
-	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -10,15 +9,13 @@ import (
 )
 
 var workerCases = []test{
-	{"a tick", func(v *env) {
-		v.start()
+	{name: "a tick", run: func(v *env) {
 		v.post(7, "a")
 		w := v.worker(7, runner.WorkerOptions{MaxBatch: 4}, func(*runner.Delivery) error { return nil })
 		v.tick(w, 1)
 		equal(v, "id", w.ID(), 7)
 	}},
-	{"a lease held by another until long after, by the injected clock", func(v *env) {
-		v.start()
+	{name: "a lease held by another until long after, by the injected clock", run: func(v *env) {
 		row := v.post(7, "a")
 		err := v.steal(row, 60_100)
 		v.ok(err)
@@ -27,8 +24,7 @@ var workerCases = []test{
 		v.clock.Set(120_100)
 		v.tick(w, 1)
 	}},
-	{"stopped workers and stopped runners do nothing", func(v *env) {
-		v.start()
+	{name: "stopped workers and stopped runners do nothing", run: func(v *env) {
 		v.post(7, "a")
 		w := v.worker(7, runner.WorkerOptions{}, func(*runner.Delivery) error { return nil })
 		w.Stop()
@@ -37,7 +33,7 @@ var workerCases = []test{
 		equal(v, "last error", w.LastError(), nil)
 		v.is(w.Join(), runner.ErrStopped)
 	}},
-	{"start, start twice, stop, join, start again", func(v *env) {
+	{name: "start, start twice, stop, join, start again", unstarted: true, run: func(v *env) {
 		v.opts.Sleep, v.opts.Now = nil, nil
 		v.start()
 		done := make(chan string, 10)
@@ -52,7 +48,7 @@ var workerCases = []test{
 			v.ok(w.Join())
 		}
 	}},
-	{"the context ends a worker that sleeps", func(v *env) {
+	{name: "the context ends a worker that sleeps", unstarted: true, run: func(v *env) {
 		v.opts.Sleep, v.opts.Now = nil, nil
 		v.start()
 		ctx, cancel := context.WithCancel(v.ctx)
@@ -61,7 +57,7 @@ var workerCases = []test{
 		cancel()
 		v.ok(w.Join())
 	}},
-	{"a timer armed while the worker sleeps wakes it in time", func(v *env) {
+	{name: "a timer armed while the worker sleeps wakes it in time", unstarted: true, run: func(v *env) {
 		v.opts.Sleep, v.opts.Now = nil, nil
 		v.start()
 		done := make(chan string, 1)
@@ -72,7 +68,7 @@ var workerCases = []test{
 		v.ok(err)
 		equal(v, "fired", <-done, "t")
 	}},
-	{"a handler that stops its worker by policy", func(v *env) {
+	{name: "a handler that stops its worker by policy", unstarted: true, run: func(v *env) {
 		v.opts.Sleep, v.opts.Now = nil, nil
 		v.start()
 		v.post(7, "a")
@@ -82,11 +78,8 @@ var workerCases = []test{
 		v.is(w.Join(), errHard)
 		v.is(w.LastError(), errHard)
 	}},
-	{"what was claimed but not run is given back uncounted", func(v *env) {
-		v.start()
-		for i := range 5 {
-			v.post(7, fmt.Sprint(i))
-		}
+	{name: "what was claimed but not run is given back uncounted", run: func(v *env) {
+		v.number(7, 5)
 		var w *runner.Worker
 		w = v.worker(7, runner.WorkerOptions{}, func(d *runner.Delivery) error {
 			if d.Row.Seq == 2 {
@@ -105,7 +98,7 @@ var workerCases = []test{
 		v.tick(next, 3)
 		same(v, "attempts", attempts, []uint32{1, 1, 1})
 	}},
-	{"quiesce stops the drain, posting goes on, resume", func(v *env) {
+	{name: "quiesce stops the drain, posting goes on, resume", unstarted: true, run: func(v *env) {
 		v.opts.Sleep, v.opts.Now = nil, nil
 		v.start()
 		var n atomic.Int32
@@ -125,11 +118,8 @@ var workerCases = []test{
 		<-done
 		equal(v, "delivered", n.Load(), 2)
 	}},
-	{"a worker that was held up does not take over from itself", func(v *env) {
-		v.start()
-		for i := range 6 {
-			v.post(7, fmt.Sprint(i))
-		}
+	{name: "a worker that was held up does not take over from itself", run: func(v *env) {
+		v.number(7, 6)
 		done := make(chan struct{})
 		w := v.worker(7, runner.WorkerOptions{MaxBatch: 2}, func(d *runner.Delivery) error {
 			equal(v, "attempts", d.Attempts, 1)
@@ -146,8 +136,7 @@ var workerCases = []test{
 		equal(v, "leases lost", w.Metrics().LeasesLost, 0)
 		equal(v, "completed", w.Steps(), 6)
 	}},
-	{"removing a worker", func(v *env) {
-		v.start()
+	{name: "removing a worker", run: func(v *env) {
 		w := v.worker(7, runner.WorkerOptions{Ordered: true}, func(*runner.Delivery) error { return nil })
 		_, err := v.r.NewWorker(7,
 			runner.WorkerOptions{Handler: func(context.Context, *runner.Tx, *runner.Delivery) error { return nil }})
@@ -155,7 +144,7 @@ var workerCases = []test{
 		v.ok(w.Remove())
 		v.worker(7, runner.WorkerOptions{}, func(*runner.Delivery) error { return nil })
 	}},
-	{"two workers share an inbox", func(v *env) {
+	{name: "two workers share an inbox", unstarted: true, run: func(v *env) {
 		v.opts.Sleep, v.opts.Now = nil, nil
 		v.start()
 		const total = 500
@@ -174,9 +163,7 @@ var workerCases = []test{
 			w := v.worker(7, runner.WorkerOptions{MaxBatch: 7, Policy: &runner.Policy{LeaseTTL: time.Hour}}, h)
 			v.ok(w.Start(v.ctx))
 		}
-		for i := range total {
-			v.post(7, fmt.Sprint(i))
-		}
+		v.number(7, total)
 		<-done
 		for i := 1; i <= total; i++ {
 			if got := seen[i].Load(); got != 1 {

@@ -26,6 +26,18 @@ type Queries struct {
 	Dialect Dialect
 }
 
+// Guard lets each later read first wait, and returns an error of wait. It is called before the first
+// read.
+func (q *Queries) Guard(wait func(context.Context) error) {
+	read := q.Read
+	q.Read = func(ctx context.Context, what string, asks ...Ask) error {
+		if err := wait(ctx); err != nil {
+			return err
+		}
+		return read(ctx, what, asks...)
+	}
+}
+
 // readAll reads all rows of a query.
 func readAll[T any](ctx context.Context, q *Queries, what string, ask Ask, scan func(Scan) (T, error)) (all []T,
 	err error) {
