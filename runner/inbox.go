@@ -45,9 +45,9 @@ type index struct {
 // entry too. frontier is seen as of the last commit: a claim is in memory before its leases are
 // stored, and after a crash in between the next start must find the rows again.
 type inbox struct {
-	worker uint64
-	name   string // empty if it has none
-	paused bool   // see PauseQueue
+	worker   uint64
+	name     string // empty if it has none
+	paused   bool   // see PauseQueue
 	finished finishedList
 	inboxState
 	seen  [bandCount]uint64
@@ -65,10 +65,12 @@ type inbox struct {
 	// workers are the workers of this inbox; they are woken when there is something new.
 	workers []*Worker
 	turn    uint
+	called  uint // the worker that wakeOne asks first
 	marks   marks
 	dirty   bool
 	posted  bool
-	freed   bool // claimed rows may be claimed again
+	split   bool // a part of a bundle may be claimed
+	freed   bool // claimed rows may be claimed again, or the time of a parked row has changed
 }
 
 // leaseBook has the leases of one inbox, by the first number of their row.
@@ -326,13 +328,26 @@ func (ix *index) nextClaim(in *inbox, now int64, ordered bool) int64 {
 	return in.expiry[0].deadline
 }
 
-// wakeOthers wakes the workers of the inbox but w.
-func (in *inbox) wakeOthers(w *Worker) {
-	for _, x := range in.workers {
-		if x != w {
-			x.poke()
+// wakeOne wakes a worker of the inbox that has nothing to do, if there is one. When that one has
+// claimed rows and there are more, it wakes the next: so no more of them are woken than find work.
+func (in *inbox) wakeOne() {
+	for range in.workers {
+		w := in.workers[in.called%uint(len(in.workers))]
+		in.called++
+		if w.idle.Load() && !w.held() && w.poke() {
+			return
 		}
 	}
+}
+
+// free reports whether a claim may find a row.
+func (in *inbox) free(now int64) bool {
+	for k := range in.seen {
+		if in.seen[k] < in.visible.upper[k] {
+			return true
+		}
+	}
+	return len(in.ready) > 0 || in.more(now)
 }
 
 func (in *inbox) wakeAll() {
