@@ -28,7 +28,7 @@ func (w *Worker) claimOnce(e *engine, b *batch, now int64, l limits, running []D
 	e.ix.expire(in, now)
 	if w.o.Ordered {
 		// The first row may have been held by a worker at the last check.
-		if first, h := in.firstLease(); h.n > 0 && h.Deadline < now && !e.ix.inHands(h) {
+		if first, h := in.firstLease(math.MaxUint64); h.n > 0 && h.Deadline < now && !e.ix.inHands(h) {
 			in.ready.push(rowNumber(first))
 		}
 	}
@@ -229,7 +229,7 @@ func (w *Worker) grant(e *engine, in *inbox, b *batch, reached [bandCount]uint64
 	e.ix.mu.Lock()
 	defer e.ix.mu.Unlock()
 	l := lease{Owner: w.owner(e), Deadline: later(now, p.LeaseTTL.Milliseconds())}
-	lo, hi := uint64(math.MaxUint64), uint64(0)
+	runs := b.kept.runs[:0]
 	kept := 0
 	b.claimed = w.r.o.elapsed()
 	for i := 0; i < len(b.list); {
@@ -278,12 +278,14 @@ func (w *Worker) grant(e *engine, in *inbox, b *batch, reached [bandCount]uint64
 			d.prior, d.doomed = prior, leased && int(prior) >= p.RetryBudget
 			d.lease, d.Attempts, d.age = l, l.Attempts, age
 		}
-		lo, hi = min(lo, seq), max(hi, seq)
+		runs = addRun(runs, seq, n)
 	}
 	b.list = b.list[:kept]
 	if kept > 0 {
-		in.expiry.push(expirySpan{l.Deadline, lo, hi})
-		b.kept = keptSpan{lo, hi, later(now, p.renewEvery().Milliseconds())}
+		for _, run := range runs {
+			in.expiry.push(expirySpan{l.Deadline, run})
+		}
+		b.kept = keptRows{runs, later(now, p.renewEvery().Milliseconds())}
 		w.idle.Store(false) // whoever posts now wakes another one
 	}
 	in.reach(reached)
