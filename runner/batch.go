@@ -19,7 +19,7 @@ type batch struct {
 	txs       []*Tx // nil entries have nothing to commit
 	slots     []Tx  // memory of txs, new for every batch
 	span      *claimSpan
-	kept      keptSpan
+	kept      keptRows
 	plain     []bool        // by the first delivery of a bundle, see findPlain
 	claimed   time.Duration // time of the claim, by o.elapsed
 	// pos is the index of the first delivery that is not settled.
@@ -65,20 +65,32 @@ func (b *batch) add(row Row, at band, value []byte) {
 	b.list = append(b.list, d)
 }
 
-// readReady reads the rows of w.seqs, which are to be taken over.
+// readReady reads the rows of w.seqs, which are to be taken over, with a scan for each run of them.
 func (b *batch) readReady(e *engine, w *Worker, l limits) error {
-	for i, seq := range w.seqs {
-		if b.full(l) {
-			return nil
+	for from, to := 0, 0; from < len(w.seqs); from = to {
+		at := w.bands[from]
+		for to = from + 1; to < len(w.seqs) && w.bands[to] == at && w.seqs[to]-w.seqs[to-1] <= maxGap; {
+			to++
 		}
-		row := Row{w.id, seq}
-		w.key = rowKey(w.key[:0], bandTables[w.bands[i]], row)
-		value, ok, err := e.back.Get(w.buf[:0], w.key)
+		run, going := w.seqs[from:to], true
+		lo := rowKey(nil, bandTables[at], Row{w.id, run[0]})
+		hi := rowKey(nil, bandTables[at], Row{w.id, run[len(run)-1] + 1})
+		err := e.back.Scan(lo, hi, func(key, value []byte) bool {
+			row, err := decodeRowKey(key[1:])
+			for err == nil && len(run) > 0 && run[0] < row.Seq {
+				run = run[1:] // it is gone
+			}
+			if err != nil || len(run) == 0 || run[0] != row.Seq {
+				return true
+			}
+			run = run[1:]
+			going = !b.full(l) && b.take(row, at, value, l.rows-len(b.list), l, len(b.list) == 0)
+			return going
+		})
 		if err != nil {
-			return fmt.Errorf("read row %d: %w", seq, err)
+			return fmt.Errorf("read rows of worker %d: %w", w.id, err)
 		}
-		w.buf = value
-		if ok && !b.take(row, w.bands[i], value, l.rows-len(b.list), l, len(b.list) == 0) {
+		if !going {
 			return nil
 		}
 	}

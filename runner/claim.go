@@ -28,7 +28,7 @@ func (w *Worker) claimOnce(e *engine, b *batch, now int64, l limits, running []D
 	e.ix.expire(in, now)
 	if w.o.Ordered {
 		// The first row may have been held by a worker at the last check.
-		if first, h := in.firstLease(); h.n > 0 && h.Deadline < now && !e.ix.inHands(h) {
+		if first, h := in.firstLease(math.MaxUint64); h.n > 0 && h.Deadline < now && !e.ix.inHands(h) {
 			in.ready.push(rowNumber(first))
 		}
 	}
@@ -44,8 +44,8 @@ func (w *Worker) claimOnce(e *engine, b *batch, now int64, l limits, running []D
 		e.ix.mu.Lock()
 		defer e.ix.mu.Unlock()
 		in.giveBack(w.seqs, now)
-		if len(in.ready) > 0 && len(b.list) > 0 {
-			in.wakeOthers(w) // they found nothing meanwhile
+		if len(b.list) > 0 && in.free(now) {
+			in.wakeOne()
 		}
 		passed = err == nil && len(b.list) == 0 && in.seen != seen
 	}()
@@ -92,8 +92,11 @@ func (w *Worker) claimOnce(e *engine, b *batch, now int64, l limits, running []D
 // messages: other workers cannot run what it has claimed.
 const claimFor = 100 * time.Millisecond
 
+// shareFrom is how much work is divided among the workers of an inbox. Less is faster in one place.
+const shareFrom = time.Millisecond
+
 // share returns how many of at most rows messages w claims: no more than claimFor allows, and
-// an equal share of what waits if other workers of the inbox are active too.
+// an equal share of what waits if other workers of the inbox are active too and it is much work.
 func (w *Worker) share(in *inbox, now int64, rows int) int {
 	if w.o.Ordered {
 		return rows
@@ -114,7 +117,11 @@ func (w *Worker) share(in *inbox, now int64, rows int) int {
 	if !in.more(now) {
 		free += len(in.ready) - in.parked
 	}
-	return max(1, min(rows, (free+n-1)/n))
+	least := 1
+	if w.paced && w.o.Batch == nil {
+		least = int(min(shareFrom/max(w.pace, 1), math.MaxInt32))
+	}
+	return max(1, min(rows, max(least, (free+n-1)/n)))
 }
 
 // observe records how long a delivery took.
@@ -222,7 +229,7 @@ func (w *Worker) grant(e *engine, in *inbox, b *batch, reached [bandCount]uint64
 	e.ix.mu.Lock()
 	defer e.ix.mu.Unlock()
 	l := lease{Owner: w.owner(e), Deadline: later(now, p.LeaseTTL.Milliseconds())}
-	lo, hi := uint64(math.MaxUint64), uint64(0)
+	runs := b.kept.runs[:0]
 	kept := 0
 	b.claimed = w.r.o.elapsed()
 	for i := 0; i < len(b.list); {
@@ -271,12 +278,15 @@ func (w *Worker) grant(e *engine, in *inbox, b *batch, reached [bandCount]uint64
 			d.prior, d.doomed = prior, leased && int(prior) >= p.RetryBudget
 			d.lease, d.Attempts, d.age = l, l.Attempts, age
 		}
-		lo, hi = min(lo, seq), max(hi, seq)
+		runs = addRun(runs, seq, n)
 	}
 	b.list = b.list[:kept]
 	if kept > 0 {
-		in.expiry.push(expirySpan{l.Deadline, lo, hi})
-		b.kept = keptSpan{lo, hi, later(now, p.renewEvery().Milliseconds())}
+		for _, run := range runs {
+			in.expiry.push(expirySpan{l.Deadline, run})
+		}
+		b.kept = keptRows{runs, later(now, p.renewEvery().Milliseconds())}
+		w.idle.Store(false) // whoever posts now wakes another one
 	}
 	in.reach(reached)
 	b.span = &claimSpan{seen: in.seen, stored: kept == 0}
@@ -318,7 +328,7 @@ func (c *commit) storeClaim(b *batch) {
 		for k := range b.over {
 			c.unpack(in, &b.over[k], b.overLease)
 		}
-		in.freed = true
+		in.split = true
 	}
 	b.over = b.over[:0]
 	b.span.stored = true

@@ -91,10 +91,13 @@ func (c *commit) wake() {
 	}
 	for _, in := range c.touched {
 		in.publish()
-		if in.posted || in.freed {
+		switch {
+		case in.freed:
 			in.wakeAll()
+		case in.posted, in.split:
+			in.wakeOne()
 		}
-		in.dirty, in.posted, in.freed = false, false, false
+		in.dirty, in.posted, in.split, in.freed = false, false, false, false
 	}
 }
 
@@ -183,6 +186,7 @@ func (c *commit) requeue(in *inbox, seq uint64, h holding, until int64, value []
 	h.Owner, h.Deadline = 0, until
 	in.park(to, h)
 	c.setLease(Row{in.worker, to}, h.lease)
+	in.freed = true
 	return to
 }
 

@@ -19,9 +19,13 @@ type op interface {
 	count() int
 }
 
-// maxCommit bounds the bytes of one group commit, so that a long queue does not become one huge
-// batch.
-const maxCommit = 4 << 20
+// maxCommit bounds the bytes that one group commit takes from posts and other calls, so that a
+// long queue does not become one huge batch. maxSettle bounds those that it takes from workers in
+// addition: a post to one queue does not wait until 64 lanes of another one have settled.
+const (
+	maxCommit = 4 << 20
+	maxSettle = 1 << 20
+)
 
 // queue has the requests that wait for the committer.
 type queue struct {
@@ -82,9 +86,10 @@ type committer struct {
 	e       *engine
 	q       queue
 	stage   atomic.Int32
-	group   []op // requests of the current group
+	calls   []op // requests that were taken and are in no group yet, those of workers apart
+	settles []op
+	group   []op // requests of the current group, then all others that were taken
 	left    []op // requests that were taken and not answered yet
-	spare   []op
 	commit  commit
 	stopped chan struct{}
 	commits atomic.Uint64
@@ -111,8 +116,8 @@ func (k *committer) submit(o op, bytes, limit int) error {
 	return err
 }
 
-// take waits for requests and moves them into the group. It returns false when the queue is
-// closed and empty.
+// take moves requests from the queue into calls and settles, and waits if there are none. It
+// returns false when the queue is closed and empty.
 //
 // It first yields to other goroutines, because those that were just answered usually have their
 // next request ready. So groups are as large as the producers allow, without any waiting.
@@ -122,13 +127,21 @@ func (k *committer) take() bool {
 	runtime.Gosched()
 	k.q.mu.Lock()
 	defer k.q.mu.Unlock()
-	for len(k.q.ops) == 0 {
+	for len(k.q.ops)+len(k.calls)+len(k.settles) == 0 {
 		if k.q.closed != nil {
 			return false
 		}
 		k.q.ready.Wait()
 	}
-	k.group, k.q.ops = k.q.ops, k.spare[:0]
+	for _, o := range k.q.ops {
+		if _, ok := o.(*settleOp); ok {
+			k.settles = append(k.settles, o)
+		} else {
+			k.calls = append(k.calls, o)
+		}
+	}
+	clear(k.q.ops)
+	k.q.ops = k.q.ops[:0]
 	k.q.bytes, k.q.last = 0, nil
 	return true
 }
@@ -140,34 +153,46 @@ func (k *committer) run() {
 			k.crash(newEnginePanic(v))
 		}
 	}()
+	var all []op
 	for k.take() {
-		all := k.group
-		for rest := all; len(rest) > 0; {
-			k.left = rest
-			n := k.applyGroup(rest)
-			if !k.storeGroup(rest[:n], rest) {
-				return
-			}
-			rest = rest[n:]
+		k.left = append(append(all[:0], k.calls...), k.settles...)
+		calls, settles := k.applyGroup()
+		all = append(append(all[:0], k.calls[:calls]...), k.settles[:settles]...)
+		all = append(append(all, k.calls[calls:]...), k.settles[settles:]...)
+		k.left = all
+		k.calls, k.settles = drop(k.calls, calls), drop(k.settles, settles)
+		if !k.storeGroup(all[:calls+settles], all) {
+			return
 		}
 		clear(all)
-		k.spare = all
 	}
 }
 
-// applyGroup applies requests until the commit is large enough, and returns their number.
-func (k *committer) applyGroup(ops []op) int {
+// drop removes the first n requests.
+func drop(ops []op, n int) []op {
+	left := copy(ops, ops[n:])
+	clear(ops[left:])
+	return ops[:left]
+}
+
+// applyGroup applies requests until the commit is large enough, and returns how many.
+func (k *committer) applyGroup() (calls, settles int) {
 	now := k.e.o.Now()
-	k.commit.begin(now.UnixMilli(), k.e.checkSpace(now))
+	c := &k.commit
+	c.begin(now.UnixMilli(), k.e.checkSpace(now))
 	k.e.ix.mu.Lock()
 	defer k.e.ix.mu.Unlock()
-	n := 0
-	for n < len(ops) && k.commit.batch.Len() < maxCommit {
-		ops[n].apply(&k.commit)
-		n++
+	for calls < len(k.calls) && c.batch.Len() < maxCommit {
+		k.calls[calls].apply(c)
+		calls++
 	}
-	k.commit.end()
-	return n
+	most := c.batch.Len() + maxSettle
+	for settles < len(k.settles) && (settles == 0 || c.batch.Len() < most) {
+		k.settles[settles].apply(c)
+		settles++
+	}
+	c.end()
+	return calls, settles
 }
 
 // storeGroup makes the commit durable and answers its requests. It returns false when the

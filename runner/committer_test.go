@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -82,4 +83,102 @@ func TestResultsOfWhoLeaves(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+}
+
+// sizedStorage records the size of each commit, which waits for its turn.
+type sizedStorage struct {
+	Storage
+	turn  chan struct{}
+	sizes []int
+}
+
+type sizedBackend struct {
+	Backend
+	s *sizedStorage
+}
+
+type sizedBatch struct {
+	Batch
+	s *sizedStorage
+}
+
+func (s *sizedStorage) Open(onFail func(error)) (Backend, error) {
+	b, err := s.Storage.Open(onFail)
+	return sizedBackend{b, s}, err
+}
+
+func (b sizedBackend) Batch() Batch { return sizedBatch{b.Backend.Batch(), b.s} }
+
+func (b sizedBatch) Commit() error {
+	b.s.sizes = append(b.s.sizes, b.Len())
+	<-b.s.turn
+	return b.Batch.Commit()
+}
+
+// TestPostsPassSettlements: a post is in the next commit, however much the workers of another
+// queue have to settle, and that commit is not large.
+func TestPostsPassSettlements(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const lanes, size = 40, 64 << 10
+		s := &sizedStorage{Storage: NewTestStorage(), turn: make(chan struct{}, 1000)}
+		for range 500 {
+			s.turn <- struct{}{}
+		}
+		r, err := Open(s, Options{Create: true, MinFree: -1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		begin := make(chan struct{})
+		w, err := r.NewWorker(7, WorkerOptions{Concurrency: lanes, MaxBatch: 1,
+			Handler: func(_ context.Context, tx *Tx, d *Delivery) error {
+				<-begin
+				return tx.Put(d.ID, make([]byte, size))
+			}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range lanes {
+			if _, err := r.Post(t.Context(), &Message{To: 7, ID: []byte{byte(i)}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		for len(s.turn) > 0 {
+			<-s.turn
+		}
+		s.sizes = nil
+		close(begin)
+		synctest.Wait() // one commit is under way, and the other settlements wait
+		posted := make(chan error, 1)
+		go func() {
+			_, err := r.Post(t.Context(), &Message{To: 8})
+			posted <- err
+		}()
+		synctest.Wait()
+		s.turn <- struct{}{}
+		synctest.Wait()
+		s.turn <- struct{}{}
+		synctest.Wait()
+		select {
+		case err := <-posted:
+			if err != nil {
+				t.Error(err)
+			}
+		default:
+			t.Error("the post waits for more than two commits")
+		}
+		if size := s.sizes[1]; size > 2*maxSettle {
+			t.Errorf("the commit of the post has %d bytes, want at most %d", size, 2*maxSettle)
+		}
+		close(s.turn)
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+		if n := w.Metrics().Successes; n != lanes {
+			t.Errorf("%d messages are done, want %d", n, lanes)
+		}
+	})
 }

@@ -65,10 +65,12 @@ type inbox struct {
 	// workers are the workers of this inbox; they are woken when there is something new.
 	workers []*Worker
 	turn    uint
+	called  uint // the worker that wakeOne asks first
 	marks   marks
 	dirty   bool
 	posted  bool
-	freed   bool // claimed rows may be claimed again
+	split   bool // a part of a bundle may be claimed
+	freed   bool // claimed rows may be claimed again, or the time of a parked row has changed
 }
 
 // leaseBook has the leases of one inbox, by the first number of their row.
@@ -128,11 +130,27 @@ type rowNumber uint64
 
 func (n rowNumber) before(m rowNumber) bool { return n < m }
 
-// expirySpan is the leases of one claim, which expire together. Spans of settled leases stay in
-// the heap until they reach its top.
+// rowRun is rows with numbers from lo to hi, with few gaps.
+type rowRun struct{ lo, hi uint64 }
+
+// maxGap bounds the numbers that a run may lack in one place.
+const maxGap = 16
+
+// addRun adds a row of n messages to the last of runs, or as another one.
+func addRun(runs []rowRun, seq uint64, n int) []rowRun {
+	end := seq + uint64(n) - 1
+	if k := len(runs) - 1; k >= 0 && seq > runs[k].hi && seq-runs[k].hi <= maxGap {
+		runs[k].hi = end
+		return runs
+	}
+	return append(runs, rowRun{seq, end})
+}
+
+// expirySpan is leases that expire together. Spans of settled leases stay in the heap until they
+// reach its top.
 type expirySpan struct {
 	deadline int64
-	lo, hi   uint64
+	rowRun
 }
 
 func (s expirySpan) before(x expirySpan) bool { return s.deadline < x.deadline }
@@ -178,7 +196,7 @@ func (in *inbox) tally(h holding) *int {
 // park records a lease and schedules its expiry.
 func (in *inbox) park(seq uint64, h holding) {
 	in.hold(seq, h)
-	in.expiry.push(expirySpan{h.Deadline, seq, seq})
+	in.expiry.push(expirySpan{h.Deadline, rowRun{seq, seq}})
 }
 
 // release removes a lease.
@@ -239,7 +257,7 @@ func (ix *index) expire(in *inbox, now int64) {
 			}
 		})
 		if again {
-			in.expiry.push(expirySpan{later(now, lookAgain), s.lo, s.hi})
+			in.expiry.push(expirySpan{later(now, lookAgain), s.rowRun})
 		}
 	}
 }
@@ -264,9 +282,9 @@ func (ix *index) takeReady(in *inbox, now int64, n int, dst []uint64) []uint64 {
 		case h.Deadline >= now:
 			// Another worker holds the row, or this worker read the clock earlier than the one
 			// that put the row here.
-			in.expiry.push(expirySpan{h.Deadline, seq, seq})
+			in.expiry.push(expirySpan{h.Deadline, rowRun{seq, seq}})
 		case ix.inHands(h):
-			in.expiry.push(expirySpan{later(now, lookAgain), seq, seq})
+			in.expiry.push(expirySpan{later(now, lookAgain), rowRun{seq, seq}})
 		default:
 			dst = append(dst, seq)
 		}
@@ -284,30 +302,29 @@ func (in *inbox) giveBack(rows []uint64, now int64) {
 	}
 }
 
-// firstLease returns the lowest row that has a lease, if there is one.
-func (in *inbox) firstLease() (first uint64, h holding) {
-	if len(in.leases) == 0 {
-		in.first = math.MaxUint64
-		return in.first, holding{}
-	}
-	for range 4 * len(in.leases) {
+// firstLease returns the lowest row below end that has a lease, or end.
+func (in *inbox) firstLease(end uint64) (first uint64, h holding) {
+	for walk := 4 * len(in.leases); in.first < end; walk-- {
 		if h, ok := in.leases[in.first]; ok {
 			return in.first, h
 		}
-		in.first++
+		if walk > 0 {
+			in.first++
+			continue
+		}
+		in.first = math.MaxUint64
+		for seq := range in.leases {
+			in.first = min(in.first, seq)
+		}
 	}
-	in.first = math.MaxUint64
-	for seq := range in.leases {
-		in.first = min(in.first, seq)
-	}
-	return in.first, in.leases[in.first]
+	return end, holding{}
 }
 
 // nextClaim returns the earliest deadline after which a worker may find a row to claim. An
 // ordered worker waits for the first row that has a lease.
 func (ix *index) nextClaim(in *inbox, now int64, ordered bool) int64 {
 	if ordered {
-		switch _, h := in.firstLease(); {
+		switch _, h := in.firstLease(math.MaxUint64); {
 		case h.n == 0:
 		case h.Deadline >= now:
 			return h.Deadline
@@ -326,13 +343,26 @@ func (ix *index) nextClaim(in *inbox, now int64, ordered bool) int64 {
 	return in.expiry[0].deadline
 }
 
-// wakeOthers wakes the workers of the inbox but w.
-func (in *inbox) wakeOthers(w *Worker) {
-	for _, x := range in.workers {
-		if x != w {
-			x.poke()
+// wakeOne wakes a worker of the inbox that has nothing to do, if there is one. When that one has
+// claimed rows and there are more, it wakes the next: so no more of them are woken than find work.
+func (in *inbox) wakeOne() {
+	for range in.workers {
+		w := in.workers[in.called%uint(len(in.workers))]
+		in.called++
+		if w.idle.Load() && !w.held() && w.poke() {
+			return
 		}
 	}
+}
+
+// free reports whether a claim may find a row.
+func (in *inbox) free(now int64) bool {
+	for k := range in.seen {
+		if in.seen[k] < in.visible.upper[k] {
+			return true
+		}
+	}
+	return len(in.ready) > 0 || in.more(now)
 }
 
 func (in *inbox) wakeAll() {
@@ -348,8 +378,8 @@ func (in *inbox) note(seq uint64, now int64) {
 
 // oldest returns the lowest sequence number that may be unfinished.
 func (in *inbox) oldest() uint64 {
-	first, _ := in.firstLease()
-	return min(first, in.lowest())
+	first, _ := in.firstLease(in.lowest())
+	return first
 }
 
 // inboxState is the stored part of an inbox.

@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// keptSpan is the range of the rows of a claim, and when its leases are to be renewed (ms). The
-// index lock guards it.
-type keptSpan struct {
-	lo, hi  uint64
+// keptRows is the rows of a claim, and when its leases are to be renewed (ms). The index lock
+// guards it.
+type keptRows struct {
+	runs    []rowRun
 	renewAt int64
 }
 
@@ -101,19 +101,23 @@ func (w *Worker) renewIn(c *commit) {
 			continue
 		}
 		b.kept.renewAt = math.MaxInt64
-		in.between(b.kept.lo, b.kept.hi, func(seq uint64, h holding) {
-			if h.Owner != me {
-				return
+		for _, run := range b.kept.runs {
+			mine := false
+			in.between(run.lo, run.hi, func(seq uint64, h holding) {
+				if h.Owner != me {
+					return
+				}
+				mine = true
+				if h.Deadline < deadline {
+					h.Deadline = deadline
+					in.hold(seq, h)
+					c.setLease(Row{in.worker, seq}, h.lease)
+				}
+			})
+			if mine {
+				b.kept.renewAt = later(c.now, p.renewEvery().Milliseconds())
+				in.expiry.push(expirySpan{deadline, run})
 			}
-			b.kept.renewAt = later(c.now, p.renewEvery().Milliseconds())
-			if h.Deadline < deadline {
-				h.Deadline = deadline
-				in.hold(seq, h)
-				c.setLease(Row{in.worker, seq}, h.lease)
-			}
-		})
-		if b.kept.renewAt != math.MaxInt64 {
-			in.expiry.push(expirySpan{deadline, b.kept.lo, b.kept.hi})
 		}
 	}
 }

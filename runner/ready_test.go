@@ -1,6 +1,8 @@
 package runner
 
 import (
+	"context"
+	"fmt"
 	"slices"
 	"testing"
 )
@@ -46,5 +48,59 @@ func TestExpiryIsBounded(t *testing.T) {
 	slices.Sort(got)
 	if got = slices.Compact(got); len(got) != rows {
 		t.Errorf("%d rows came, want %d", len(got), rows)
+	}
+}
+
+// TestSpansOfAClaim: the lease of a claim of few rows that are far apart is not looked for at all
+// rows between them.
+func TestSpansOfAClaim(t *testing.T) {
+	r := openRecent(t)
+	for i := range 5000 {
+		flags := Flags(0)
+		if i == 4999 {
+			flags = HighPriority
+		}
+		if _, err := r.Post(t.Context(), &Message{To: 7, ID: fmt.Append(nil, i), Flags: flags}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var wide []rowRun
+	w, err := r.NewWorker(7, WorkerOptions{MaxBatch: 8, Handler: func(context.Context, *Tx, *Delivery) error {
+		ix := &r.engine().ix
+		ix.mu.Lock()
+		defer ix.mu.Unlock()
+		for _, s := range ix.inbox(7).expiry {
+			if s.hi-s.lo > 2*maxBundle {
+				wide = append(wide, s.rowRun)
+			}
+		}
+		return nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.TickOnce(t.Context(), 1<<20); err != nil {
+		t.Fatal(err)
+	}
+	if len(wide) > 0 {
+		t.Errorf("a claim of 8 rows has leases in %v", wide)
+	}
+}
+
+// TestOldestIsNotSearchedFor: the oldest message is found without a walk over the numbers of
+// messages that nobody has claimed, to the parked ones behind them.
+func TestOldestIsNotSearchedFor(t *testing.T) {
+	in := newInbox(7)
+	in.frontier = [bandCount]uint64{10, 1 << 20, 1 << 20}
+	for seq := uint64(200_000); seq < 300_000; seq++ {
+		in.park(seq, holding{n: 1})
+	}
+	in.hold(9, holding{lease: lease{Owner: 1}, n: 1})
+	if got := in.oldest(); got != 9 {
+		t.Errorf("the oldest is %d, want the claimed one, 9", got)
+	}
+	in.release(9)
+	if got := in.oldest(); got != 10 || in.first > 10 {
+		t.Errorf("the oldest is %d, searched up to %d, want 10", got, in.first)
 	}
 }

@@ -80,6 +80,7 @@ func (w *Worker) rounds(ctx context.Context, ahead bool, l limits) (n, ran int, 
 		w.cur.reset()
 		w.nxt.reset()
 	}
+	w.idle.Store(ahead && len(w.cur.rest())+len(w.nxt.rest()) == 0)
 	now := e.now()
 	if err := w.chores(ctx, e); err != nil {
 		return 0, 0, err
@@ -90,6 +91,9 @@ func (w *Worker) rounds(ctx context.Context, ahead bool, l limits) (n, ran int, 
 	}
 	if w.holding.Load() && now < w.resumeAt.Load() || w.r.isQuiet() {
 		return 0, 0, nil
+	}
+	if pace := w.head().lanePace.Load(); !w.paced && pace > 0 {
+		w.pace, w.paced = time.Duration(pace), true
 	}
 	if ahead && !w.paced && !w.o.Ordered && w.o.Batch == nil {
 		l.rows = 1 // the duration of a message is unknown, and other workers may start at the same time

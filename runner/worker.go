@@ -79,8 +79,11 @@ type Worker struct {
 	sinks   atomic.Pointer[Sinks] // nil for the runner's
 	told    *engine               // engine whose failure was logged
 	wake    chan struct{}
-	steps   atomic.Uint64
-	lastErr atomic.Pointer[error]
+	// idle says that the worker sleeps, or looks for work and has found none yet.
+	idle     atomic.Bool
+	lanePace atomic.Int64 // pace of the lane that has published last, 0 before
+	steps    atomic.Uint64
+	lastErr  atomic.Pointer[error]
 
 	mu      sync.Mutex
 	metrics Metrics
@@ -296,6 +299,9 @@ func (w *Worker) publish() {
 		return
 	}
 	h := w.head()
+	if w.paced {
+		h.lanePace.Store(int64(max(w.pace, 1)))
+	}
 	h.mu.Lock()
 	h.metrics.add(&w.tally)
 	m := h.metrics

@@ -7,10 +7,13 @@ import (
 	"time"
 )
 
-func (w *Worker) poke() {
+// poke makes the worker look for work, and reports whether it was not asked to do so already.
+func (w *Worker) poke() bool {
 	select {
 	case w.wake <- struct{}{}:
+		return true
 	default:
+		return false
 	}
 }
 
@@ -107,7 +110,17 @@ func (w *Worker) loop(ctx context.Context, joined chan struct{}) {
 		defer stop()
 		defer w.r.engine().recover(new(error))
 		w.giveBack()
+		w.leave()
 	})
+}
+
+// leave makes sure that no message waits for w, whose loop ends.
+func (w *Worker) leave() {
+	ix := &w.r.engine().ix
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	w.idle.Store(false)
+	ix.inbox(w.id).wakeOne()
 }
 
 // turns does rounds until the worker ends, and then calls end. If a handler ends the goroutine,
