@@ -45,8 +45,8 @@ func botCommand() *cobra.Command {
 		Use:   "bot [ADDRESS]",
 		Short: "Play at a server with a chess engine, or with the built-in beginner",
 		Long: `Bot takes one seat or several at a server and plays there until it is stopped: by
-Ctrl-C it says goodbye. ADDRESS is udp://host:port, ws://host:port/ws or wss://…;
-without it the server of this machine, which 'wamble play' finds, too.
+Ctrl-C it says goodbye. ADDRESS is as for 'wamble play'; without it, it plays at
+the server of this machine.
 
 --engine names a program that speaks UCI, such as Stockfish, with its arguments. A few
 processes serve all seats. What limits its strength is an option of the engine: --elo
@@ -131,13 +131,15 @@ func (f *botFlags) run(cmd *cobra.Command, address string) error {
 		return err
 	}
 	defer player.Close()
-	at := endpoint{address: address}
+	at := endpoint{}
 	if address == "" {
 		endpoints, err := findServer(cmd, "")
 		if err != nil {
 			return err
 		}
 		at = endpoints[0]
+	} else if at.address, err = serverAddress(address); err != nil {
+		return err
 	}
 	say(fmt.Sprintf("%s plays at %s, seats %d", name, at.address, f.seats))
 	crowd := &bot.Pool{Address: at.address, Dialer: client.Dialer{TLS: at.tls()}, Player: player, Pace: f.pace,

@@ -16,9 +16,9 @@ func configInitCommand() *cobra.Command {
 	var out string
 	cmd := &cobra.Command{
 		Use:   "init",
-		Short: "Write a configuration file that shows every option with its default",
-		Long: `Init writes a configuration file in which everything is commented out: every
-option with its explanation and its default. It never overwrites a file.`,
+		Short: "Write a short configuration file to begin with",
+		Long: `Init writes a configuration file with the first options that a host needs, commented
+out. 'wamble config options' has all of them. It never overwrites a file.`,
 		Example: `  wamble config init
   wamble config init --out /etc/wamble/wamble.conf
   wamble config init --out -`,

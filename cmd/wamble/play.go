@@ -158,7 +158,7 @@ func notReached(address string, err error) error {
 		return fmt.Errorf("the server at %s does not let you in: %w", address, d)
 	}
 	if errors.Is(err, client.ErrTimeout) || errors.Is(err, context.DeadlineExceeded) {
-		return fmt.Errorf("nobody answers at %s; does a server run there?", address)
+		return fmt.Errorf("nobody answers at %s: no server runs there, or it cannot serve anybody yet; its 'wamble status' says why", address)
 	}
 	return fmt.Errorf("%s cannot be reached: %w", address, err)
 }

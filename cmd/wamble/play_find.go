@@ -90,18 +90,26 @@ func (d *endpoint) tls() *tls.Config {
 }
 
 // findServer returns endpoints of the server on this machine: from its control socket, otherwise
-// those of a server with the default options.
+// those of a server with the default options. A server that does not serve players yet is an error.
 func findServer(cmd *cobra.Command, profile string) ([]endpoint, error) {
 	ctx, cancel := context.WithTimeout(cmd.Context(), 2*time.Second)
 	defer cancel()
-	var names []string
+	var names, waits []string
 	if dir, err := (&storeFlags{quiet: true}).dataDir(cmd); err == nil {
 		var status admin.Status
 		if admin.Ask(ctx, dir, "status", nil, &status) == nil {
 			for _, p := range status.Profiles {
-				if names = append(names, p.Name); p.Ready && (profile == "" || p.Name == profile) {
+				names = append(names, p.Name)
+				switch {
+				case profile != "" && p.Name != profile:
+				case p.Ready:
 					return endpointsOf(p), nil
+				default:
+					waits = append(waits, fmt.Sprintf("%s: %s", p.Name, p.Stage))
 				}
+			}
+			if len(waits) > 0 {
+				return nil, fmt.Errorf("the server on %s does not serve players yet: %s", dir, strings.Join(waits, "; "))
 			}
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -15,6 +16,7 @@ import (
 
 	"wamble"
 	"wamble/client/clienttest"
+	"wamble/internal/admin"
 	"wamble/internal/play"
 	"wamble/wire"
 )
@@ -220,5 +222,29 @@ func TestPlayTwice(t *testing.T) {
 	for _, s := range []*connection{first, second} {
 		s.conn.Close()
 		s.leave()
+	}
+}
+
+// TestServerThatDoesNotServeYet: 'wamble play' and 'wamble bot' say why the server of this machine does not
+// serve players.
+func TestServerThatDoesNotServeYet(t *testing.T) {
+	hearInterrupts(t)
+	s := startServed(t, t.TempDir(), "(def disk-reserve-mb 1048576)")
+	s.until("it waits for room", func() bool {
+		var status admin.Status
+		return admin.Ask(t.Context(), s.data, "status", nil, &status) == nil && len(status.Profiles) > 0 &&
+			status.Profiles[0].Failures > 0
+	})
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, command := range []string{"play", "bot"} {
+		c := exec.Command(exe, command)
+		c.Args[0], c.Env = "wamble", append(os.Environ(), "WAMBLE_DATA="+s.data, "XDG_STATE_HOME="+t.TempDir())
+		out, err := c.CombinedOutput()
+		if err == nil || !strings.Contains(string(out), "does not serve players yet: default: failed, ") {
+			t.Errorf("wamble %s: %v, %s", command, err, out)
+		}
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"wamble/internal/config"
+	"wamble/internal/store"
 	"wamble/internal/store/schema"
 	"wamble/internal/transport"
 )
@@ -483,6 +484,16 @@ func (p *diagnosis) encryption() {
 	}
 }
 
+// unreachable adds an error of a database: its own advice if only the host can mend it, with which a start
+// ends; otherwise a start waits.
+func (p *diagnosis) unreachable(subject, advice, where string, err error) {
+	if wrong, ok := errors.AsType[*store.Unusable](err); ok {
+		p.add(SeverityError, subject, wrong.Advice+"; the server does not start", "%s: %v", where, wrong.Err)
+		return
+	}
+	p.add(SeverityError, subject, advice+"; the server would wait for it", "%s: %v", where, err)
+}
+
 // leavesMachine reports whether a db-host, which may be a list, has a host other than a unix
 // socket's directory or this machine.
 func leavesMachine(hosts string) bool {
@@ -507,8 +518,7 @@ func (p *diagnosis) journal() {
 	defer cancel()
 	switch where, replicated, err := p.Journal(ctx); {
 	case err != nil:
-		p.add(SeverityError, "journal", "check journal-db-* and the password; the server would wait for it", "%s: %v",
-			where, err)
+		p.unreachable("journal", "check journal-db-*", where, err)
 	case !replicated:
 		p.add(SeverityWarning, "journal", "set synchronous_standby_names in PostgreSQL, unless the service "+
 			"replicates below it",
@@ -543,8 +553,7 @@ func (p *diagnosis) databases() {
 			p.add(SeverityError, "database", "let the user who runs the server own the file and its directory; a "+
 				"damaged file only a backup mends", "%s: %v", s.Name, err)
 		case err != nil:
-			p.add(SeverityError, "database", "check db-host, db-port, db-user and the password; the server would "+
-				"wait for it", "%s: %v", s.Name, err)
+			p.unreachable("database", "check db-host and db-port", s.Name, err)
 		case st.Refused() != nil:
 			p.add(SeverityError, "database", "use the newer binary", "%s has schema %d, this binary knows %d", s.Name,
 				st.Version, st.Latest)

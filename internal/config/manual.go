@@ -2,7 +2,6 @@ package config
 
 import (
 	"embed"
-	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -81,61 +80,11 @@ func Of(family string) []*Option {
 	return slices.DeleteFunc(slices.Clone(All()), func(o *Option) bool { return o.Family != family })
 }
 
-// starterSets has the options that the file of Starter sets, with their lines: their defaults are
-// for older installations.
-var starterSets = map[string]string{
-	"login-legacy": "(def login-legacy 0) ; 1 if players use clients of the original",
-}
+// starter is what Starter returns.
+//
+//go:embed starter.conf
+var starter string
 
-// Starter returns a configuration file with every option and its default, all commented out but
-// those of starterSets.
-func Starter() string {
-	var b strings.Builder
-	b.WriteString(starterHead)
-	for _, family := range Families() {
-		fmt.Fprintf(&b, "\n;; ---- %s ----\n%s", family, comment(docs()[family]))
-		for _, o := range Of(family) {
-			if o.OwnOnly {
-				continue
-			}
-			value := o.Source(o.Default)
-			if o.unset(o.Default) && o.bounded && o.low > 0 {
-				value = number(o.low) // unset cannot be written: show a valid value
-			}
-			text := comment(rename(docs()[o.Field], o.Name))
-			if set, ok := starterSets[o.Name]; ok {
-				fmt.Fprintf(&b, "\n%s%s\n", text, set)
-				continue
-			}
-			fmt.Fprintf(&b, "\n%s; (def %s %s)\n", text, o.Name, value)
-		}
-	}
-	return b.String()
-}
-
-const starterHead = `;; Configuration of Wamble. Everything here but login-legacy is commented out and
-;; shows the default; take away the semicolon before a (def …) to change it.
-;;
-;;   wamble check          tells what is wrong with this file, and what would run
-;;   wamble config show    tells the value of every option and where it came from
-;;   wamble reload         applies a change to the running server
-;;
-;; Several profiles, each with a port of its own, run in one server:
-;;
-;; (defprofile blitz ((def port 8890) (def advertise 1) (def inactivity-timeout 60)))
-;; (defprofile calm :inherits blitz ((def port 8891) (def inactivity-timeout 3600)))
-`
-
-// comment wraps text into comment lines of at most 78 columns.
-func comment(text string) string {
-	var b strings.Builder
-	line := ";;"
-	for _, word := range strings.Fields(text) {
-		if len([]rune(line))+1+len([]rune(word)) > 78 {
-			b.WriteString(line + "\n")
-			line = ";;"
-		}
-		line += " " + word
-	}
-	return b.String() + line + "\n"
-}
+// Starter returns a new configuration file. It sets only what has a default for older installations,
+// and shows the first options that a host needs.
+func Starter() string { return starter }

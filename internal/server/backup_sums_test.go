@@ -133,12 +133,16 @@ func TestRestoreFindsChangedFiles(t *testing.T) {
 	t.Parallel()
 	whole := backupWithAll(t, serve(t, Options{}, conf("(def journal-keep 0)")).ready())
 	for name, damage := range map[string]func(dir, file string) error{
-		"missing":    func(dir, file string) error { return os.Remove(filepath.Join(dir, file)) },
-		"renamed":    func(dir, file string) error { return os.Rename(filepath.Join(dir, file), filepath.Join(dir, file+"x")) },
-		"shorter":    func(dir, file string) error { return os.Truncate(filepath.Join(dir, file), 1) },
-		"extra":      func(dir, file string) error { return os.WriteFile(filepath.Join(dir, file+"x"), nil, 0o600) },
-		"a link":     func(dir, file string) error { return os.Symlink("x", filepath.Join(dir, file+"x")) },
-		"other json": func(dir, _ string) error { return os.WriteFile(filepath.Join(dir, "backup.json"), []byte("{}"), 0o600) },
+		"missing": func(dir, file string) error { return os.Remove(filepath.Join(dir, file)) },
+		"renamed": func(dir, file string) error {
+			return os.Rename(filepath.Join(dir, file), filepath.Join(dir, file+"x"))
+		},
+		"shorter": func(dir, file string) error { return os.Truncate(filepath.Join(dir, file), 1) },
+		"extra":   func(dir, file string) error { return os.WriteFile(filepath.Join(dir, file+"x"), nil, 0o600) },
+		"a link":  func(dir, file string) error { return os.Symlink("x", filepath.Join(dir, file+"x")) },
+		"other json": func(dir, _ string) error {
+			return os.WriteFile(filepath.Join(dir, "backup.json"), []byte("{}"), 0o600)
+		},
 	} {
 		for _, files := range kindsOf(t, whole) {
 			dir := filepath.Join(t.TempDir(), "backup")

@@ -149,3 +149,23 @@ func storedMoves(t testing.TB, dir string) (n int) {
 
 // kills returns how often a server is killed, or its journal fails.
 func kills() int { return prooftest.Sized(1, 3, 50) }
+
+// TestDiskFullAtFirstStart: a server whose disk is full at its first start says so, and serves as soon
+// as there is room.
+func TestDiskFullAtFirstStart(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	disk := runnertest.NewFaulty(pebblestore.At(JournalDir(dir), pebblestore.Options{}))
+	disk.SetFree(1 << 20)
+	text := strings.Replace(conf(""), "(def disk-reserve-mb 0)", "(def disk-reserve-mb 16)", 1)
+	s := serve(t, Options{Dir: dir, Storage: disk}, text)
+	until(t, "the server says why it does not serve", func() bool {
+		p := s.Status(t.Context()).Profiles
+		return len(p) > 0 && p[0].Failures > 1 && strings.Contains(p[0].Stage, "free space is below")
+	})
+	disk.SetFree(math.MaxUint64)
+	c := gather(t, s.ready().address(), 2)
+	c.play()
+	c.more(t, 10)
+	c.finish()
+}

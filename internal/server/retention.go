@@ -28,7 +28,7 @@ var janitorKey = []byte("server/janitor")
 func (s *Server) janitor(ctx context.Context, of *runner.Runner) (stop func()) {
 	stop, err := s.startJanitor(ctx, of)
 	if err != nil {
-		s.log.Warn("old sessions are not deleted by themselves", "err", err)
+		s.log.Warn("old sessions are not deleted by themselves before the next start", "err", err)
 		return func() {}
 	}
 	return stop

@@ -22,6 +22,7 @@ import (
 	"wamble/internal/store"
 	"wamble/internal/tape"
 	"wamble/internal/transport"
+	"wamble/runner"
 )
 
 // running is the mutable state of a Server: configuration, profiles, listeners.
@@ -300,34 +301,40 @@ func (s *Server) shutDown(patience time.Duration) {
 	s.endRemoved(ctx)
 }
 
-// checkAllFailed ends Run with an error when no profile could be started. A node of a
+// checkAllFailed ends Run with an error when no profile could be started. One that found no room on
+// the disk does not count: it is started again when there is room. A node of a
 // cluster also ends if its number of shards differs from the cluster's: other nodes can
-// serve the partitions that it has claimed.
-func (s *Server) checkAllFailed() {
+// serve the partitions that it has claimed. It reports whether Run ends.
+func (s *Server) checkAllFailed() bool {
 	for _, sh := range s.shards() {
 		if _, err := sh.failures(); s.isPartitioned() && errors.Is(err, loop.ErrShards) {
 			s.running.once.Do(func() { close(s.running.allFailed) })
-			return
+			return true
 		}
 	}
 	for _, sh := range s.shards() {
 		select {
 		case <-sh.runtime.Up():
-			return
+			return false
 		default:
 		}
-		if n, _ := sh.failures(); n == 0 {
-			return
+		if n, err := sh.failures(); n == 0 || errors.Is(err, runner.ErrNoSpace) {
+			return false
 		}
 	}
 	s.running.once.Do(func() { close(s.running.allFailed) })
+	return true
 }
 
 // whyAllFailed joins the last errors of all shards.
 func (s *Server) whyAllFailed() error {
 	var errs []error
 	for _, sh := range s.shards() {
-		if _, err := sh.failures(); err != nil {
+		_, err := sh.failures()
+		if wrong, ok := errors.AsType[*store.Unusable](err); ok {
+			err = wrong // what a store says beside that is for errors that pass
+		}
+		if err != nil {
 			errs = append(errs, fmt.Errorf("profile %s: %w", sh.profile.name, err))
 		}
 	}

@@ -165,12 +165,14 @@ func (sh *Shard) report(err error, pause time.Duration) {
 	sh.mu.Unlock()
 	sh.runtime.Failed(fmt.Sprintf("failed, to be started again: %v", err))
 	dump := sh.profile.server.dumps.write(sh.log, "crash", sh.profile.name, err)
-	sh.log.Error("the profile has failed; it is started again", "err", err, "pause", pause, "dump", dump)
 	select {
 	case <-sh.runtime.Up():
 	default:
-		sh.profile.server.checkAllFailed()
+		if sh.profile.server.checkAllFailed() {
+			return // Run returns the error
+		}
 	}
+	sh.log.Error("the profile has failed; it is started again", "err", err, "pause", pause, "dump", dump)
 }
 
 // failures returns how often the shard has failed, and the last error.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	"wamble/internal/store"
 	"wamble/internal/store/postgres"
 	"wamble/internal/store/postgres/pgtest"
+	"wamble/internal/watchtest"
 )
 
 // playerRole makes a role that may play in a database, and returns the options with it.
@@ -28,7 +30,7 @@ func playerRole(t *testing.T, db postgres.Options, name string) postgres.Options
 	return db
 }
 
-// TestUnusableAtStart: a lasting error of the store ends the start at once, with advice.
+// TestUnusableAtStart: a lasting error of the store ends the start at once, with advice, and is said once.
 func TestUnusableAtStart(t *testing.T) {
 	t.Parallel()
 	db := pgtest.Migrated(t)
@@ -53,7 +55,9 @@ func TestUnusableAtStart(t *testing.T) {
 		{"a file that is no database", damaged, "", "The file is no SQLite database"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			s, err := Open(Options{Config: loadConf(t, conf(tc.text)), Dir: tc.dir})
+			log := &watchtest.Log{}
+			s, err := Open(Options{Config: loadConf(t, conf(tc.text)), Dir: tc.dir,
+				Log: slog.New(slog.NewTextHandler(log, nil))})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -64,6 +68,9 @@ func TestUnusableAtStart(t *testing.T) {
 			var wrong *store.Unusable
 			if !errors.As(err, &wrong) || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("got %v after %v, want it to end with %q", err, time.Since(began), tc.want)
+			}
+			if strings.Contains(log.String(), "it is started again") {
+				t.Errorf("the log says that it goes on:\n%s", log)
 			}
 		})
 	}

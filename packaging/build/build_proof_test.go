@@ -117,7 +117,7 @@ func TestPackageContents(t *testing.T) {
 	}
 	for _, want := range []string{
 		"./usr/bin/wamble", "./lib/systemd/system/wamble.service", "./lib/systemd/system/wamble.socket",
-		"./etc/wamble/wamble.conf",
+		"./usr/share/wamble/wamble.conf",
 		"./usr/share/man/man1/wamble.1.gz", "./usr/share/man/man1/wamble-runner-salvage.1.gz",
 		"./usr/share/bash-completion/completions/wamble",
 		"./usr/share/doc/wamble/operations.md", "./usr/share/doc/wamble/examples/haproxy.cfg",

@@ -29,8 +29,8 @@ func (r *release) deb(binary, arch string) error {
 		text := moved.Replace(string(c.read(r.path("packaging/systemd", unit))))
 		c.text([]byte(text), "/lib/systemd/system/"+unit, 0o644)
 	}
-	c.text(c.output("config", "init", "--out", "-"), "/etc/wamble/wamble.conf", 0o640)
-	c.list[len(c.list)-1].Type = files.TypeConfigNoReplace
+	// No conffile: postinst copies it if there is none, so that an upgrade asks nothing.
+	c.text(c.output("config", "init", "--out", "-"), "/usr/share/wamble/wamble.conf", 0o644)
 	c.file(r.path("packaging/debian/sysctl.conf"), "/usr/lib/sysctl.d/60-wamble.conf", 0o644)
 	c.text(c.output("completion", "bash"), "/usr/share/bash-completion/completions/wamble", 0o644)
 	c.text(c.output("completion", "zsh"), "/usr/share/zsh/vendor-completions/_wamble", 0o644)

@@ -92,6 +92,10 @@ func newMachine(t *testing.T) *machine {
 	mount(t, "/proc", m.path("/proc"), "", syscall.MS_BIND|syscall.MS_REC, "")
 	mount(t, "tmpfs", m.path("/run"), "tmpfs", 0, "")
 	m.write("/usr/bin/systemctl", systemctl, 0o755)
+	if err := os.MkdirAll(m.path("/lib/systemd"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	m.write("/lib/systemd/systemd-sysctl", "#!/bin/sh\necho sysctl \"$@\" >>/run/asked\n", 0o755)
 	if err := os.MkdirAll(m.path("/run/systemd/system"), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -151,6 +155,9 @@ stop)
 	while [ -e /run/wamble.pid ]; do sleep 0.05; done ;;
 esac
 `
+
+// sysctl is how the package applies its sizes of buffers.
+const sysctl = "sysctl --prefix=/net/core/rmem_max --prefix=/net/core/wmem_max"
 
 // start does what systemd does with the unit: user, state directory, mask, and it waits until
 // the service reports that it is ready.
@@ -276,7 +283,7 @@ func TestInstall(t *testing.T) {
 	m := newMachine(t)
 	m.install(1)
 	if got, want := m.asked(),
-		"daemon-reload; is-active --quiet wamble.service; enable wamble.service; start wamble.service"; got != want {
+		sysctl+"; daemon-reload; is-active --quiet wamble.service; enable wamble.service; start wamble.service"; got != want {
 		t.Errorf("an installation asks for %q, want %q", got, want)
 	}
 	pid := m.start()
@@ -308,10 +315,16 @@ func TestInstall(t *testing.T) {
 		"in use, as a server runs on /var/lib/wamble") {
 		t.Errorf("wamble doctor: %s", got)
 	}
+	if got := m.do("dpkg-query", "-W", "-f", "${Conffiles}", "wamble"); strings.TrimSpace(got) != "" {
+		t.Errorf("an upgrade may ask about %s", got)
+	}
+	if n := strings.Count(m.read("/etc/wamble/wamble.conf"), "\n"); n < 5 || n > 20 {
+		t.Errorf("the packaged configuration has %d lines", n)
+	}
 	m.write("/etc/wamble/wamble.conf", `(def shutdown-timeout 5)`, 0o640)
 
 	m.install(2)
-	if got, want := m.asked(), "daemon-reload; is-active --quiet wamble.service; reload wamble.service"; got != want {
+	if got, want := m.asked(), sysctl+"; daemon-reload; is-active --quiet wamble.service; reload wamble.service"; got != want {
 		t.Errorf("an upgrade asks for %q, want %q", got, want)
 	}
 	if exe, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid)); err != nil || strings.HasSuffix(exe, "(deleted)") {
@@ -363,7 +376,7 @@ func TestInstall(t *testing.T) {
 	m.start()
 	m.asked()
 	m.install(2)
-	if got, want := m.asked(), "daemon-reload; is-active --quiet wamble.service; restart wamble.service"; got != want {
+	if got, want := m.asked(), sysctl+"; daemon-reload; is-active --quiet wamble.service; restart wamble.service"; got != want {
 		t.Errorf("an upgrade of a standby asks for %q, want %q", got, want)
 	}
 
@@ -377,14 +390,14 @@ func TestInstall(t *testing.T) {
 	}
 	m.install(2)
 	if got, want := m.asked(),
-		"daemon-reload; is-active --quiet wamble.service; enable wamble.service; start wamble.service"; got != want {
+		sysctl+"; daemon-reload; is-active --quiet wamble.service; enable wamble.service; start wamble.service"; got != want {
 		t.Errorf("an installation after a removal asks for %q, want %q", got, want)
 	}
 	m.do("systemctl", "disable", "wamble.service")
 	m.do("dpkg", "--remove", "wamble")
 	m.asked()
 	m.install(2)
-	if got, want := m.asked(), "daemon-reload; is-active --quiet wamble.service"; got != want {
+	if got, want := m.asked(), sysctl+"; daemon-reload; is-active --quiet wamble.service"; got != want {
 		t.Errorf("of a server that was disabled an installation after a removal asks for %q, want %q", got, want)
 	}
 	m.do("dpkg", "--purge", "wamble")

@@ -48,7 +48,7 @@ func readManual(t *testing.T) *manual {
 	for i, part := range strings.Split(string(text), "```") {
 		if i%2 == 1 {
 			for line := range strings.Lines(part) {
-				b.lines = append(b.lines, strings.TrimSpace(line))
+				b.lines = append(b.lines, strings.TrimPrefix(strings.TrimSpace(line), "# "))
 			}
 			continue
 		}
@@ -118,6 +118,70 @@ func (m *machine) configure(lines string) {
 	const name = "/etc/wamble/wamble.conf"
 	if err := os.WriteFile(m.path(name), []byte(m.read(name)+"\n"+lines+"\n"), 0o640); err != nil {
 		m.t.Fatal(err)
+	}
+}
+
+// printed fails unless a command printed what 'The first hour' says: … stands for the rest of a line, and on a
+// line of its own for any lines.
+func printed(t *testing.T, command, page, out string) {
+	t.Helper()
+	pattern := regexp.MustCompile(`(?m)^…\n`).ReplaceAllString(regexp.QuoteMeta(page), `(?s:.*)`)
+	pattern = strings.ReplaceAll(pattern, "…", ".*")
+	if !regexp.MustCompile(`^` + pattern + `$`).MatchString(out) {
+		t.Errorf("%s\nprints\n%s\nbut the manual says\n%s", command, out, page)
+	}
+}
+
+// TestFirstHour gives the commands of 'The first hour' of docs/operations.md in their order to a machine without
+// Wamble, with a local authority, and compares what they print.
+func TestFirstHour(t *testing.T) {
+	t.Log("needs minutes and root")
+	if !apart(t) {
+		return
+	}
+	book, m, a := readManual(t), newMachine(t), startAuthority(t)
+	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "operations.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, page, _ := strings.Cut(string(text), "\n## The first hour\n")
+	page, _, _ = strings.Cut(page, "\n## ")
+	m.write("/etc/ssl/authority.pem", string(a.Root), 0o644)
+	version := 0
+	for _, block := range strings.Split(page, "```console\n")[1:] {
+		block, _, _ = strings.Cut(block, "```")
+		for _, part := range strings.Split("\n"+block, "\n# ")[1:] {
+			command, prints, _ := strings.Cut(part, "\n")
+			if prints != "" && !strings.HasSuffix(prints, "\n") {
+				prints += "\n" // before the next command
+			}
+			switch {
+			case strings.HasPrefix(command, "apt "):
+				version++
+				m.fetchPackage(version, "/dist")
+				command = strings.ReplaceAll(command, "amd64", runtime.GOARCH)
+			case command == "wamble reload":
+				m.configure(fmt.Sprintf("(def acme-directory %q) (def acme-roots %q)\n", a.Directory,
+					"/etc/ssl/authority.pem") + book.says("(def domain"))
+			}
+			printed(t, command, prints, m.shell(command))
+			switch {
+			case strings.HasPrefix(command, "systemctl "):
+				m.start()
+			case command == "wamble reload":
+				browser := a.browser()
+				until(t, "the page has a certificate", func() bool {
+					r, err := browser.Get("https://chess.example.org/")
+					if err != nil {
+						return false
+					}
+					return r.Body.Close() == nil && r.StatusCode == http.StatusOK
+				})
+			}
+		}
+	}
+	if version != 2 || m.read("/run/asked") == "" {
+		t.Errorf("the page installs %d packages", version)
 	}
 }
 
