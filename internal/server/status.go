@@ -32,6 +32,9 @@ func (s *Server) Status(ctx context.Context) admin.Status {
 	s.running.mu.RUnlock()
 	if s.isPartitioned() {
 		status.Parts = s.partStatus()
+		if s.isStandby() {
+			status.Journal.State = s.waiting()
+		}
 		for _, part := range s.runners() {
 			stats := part.Stats()
 			status.Journal.DeadLetters += stats.DeadLetters
@@ -39,6 +42,9 @@ func (s *Server) Status(ctx context.Context) admin.Status {
 				status.Journal.State = stats.State.String()
 			}
 		}
+	}
+	if p := s.partitionOf(0); p != nil {
+		r = p.runner.Stats()
 	}
 	for _, d := range s.removedProfiles() {
 		q := d.profile.shards[0].runtime.Queue(&r)
