@@ -3,11 +3,9 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
-	"sync"
 	"sync/atomic"
 
 	"github.com/spf13/cobra"
@@ -55,28 +53,18 @@ as 'wamble reload' does.`,
 			ctx, cancel := untilStopped(cmd.Context(), say,
 				"stopping in order: what is in the journal goes to the database")
 			defer cancel()
-			// Serve until stopped. A handoff or a takeover loads the options again.
+			// Serve until stopped. A handoff loads the options again.
 			load := func() (server.Options, error) {
 				signals.listen()
 				o, err := serveOptions(cmd, &flags)
 				o.Record, o.Inherited = record, sockets
 				o.Handoff.Version, o.Handoff.Listen = buildVersion(), signals.listen
-				o.Stop, o.Standby = ctx, func(ctx context.Context, why func() string) {
-					var refusing sync.WaitGroup
-					refusing.Go(func() { guard.Run("a signal", func() { signals.refuse(ctx, o.Log) }, warner(cmd)) })
-					announceStandby(ctx, why, teller(warner(cmd)))
-					refusing.Wait()
-				}
 				return o, err
 			}
-			err = server.Serve(load, func(s *server.Server) error {
+			return server.Serve(load, func(s *server.Server) error {
 				running.Store(s)
 				return runServer(ctx, cmd, s, signals)
 			})
-			if ctx.Err() != nil && errors.Is(err, context.Canceled) {
-				return nil // a standby was stopped
-			}
-			return err
 		},
 	}
 	flags.register(cmd)

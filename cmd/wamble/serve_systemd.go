@@ -33,11 +33,12 @@ func activated() (map[string]server.Sockets, error) {
 	return pairs, nil
 }
 
-// keepWatchdog notifies the service manager's watchdog as long as the server is alive.
+// keepWatchdog notifies the service manager's watchdog as long as the server is alive, and of whom it
+// serves.
 func keepWatchdog(ctx context.Context, s *server.Server, tell func(states ...string)) {
 	every := systemd.Watchdog() / 2
 	if every == 0 {
-		return
+		every = time.Minute
 	}
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
@@ -47,7 +48,7 @@ func keepWatchdog(ctx context.Context, s *server.Server, tell func(states ...str
 			return
 		case <-ticker.C:
 			if s.Alive(ctx, every) {
-				tell(systemd.Alive)
+				tell(systemd.Alive, systemd.Status(s.Stage()))
 			}
 		}
 	}
@@ -65,26 +66,6 @@ func teller(warn func(error)) func(states ...string) {
 // announce notifies the service manager when players are served.
 func announce(ctx context.Context, s *server.Server, tell func(states ...string)) {
 	if s.WaitServing(ctx) == nil {
-		tell(systemd.Ready, systemd.Status("serves players"))
-	}
-}
-
-// announceStandby notifies the service manager that this process is a standby, and its
-// watchdog, until ctx ends.
-func announceStandby(ctx context.Context, why func() string, tell func(states ...string)) {
-	tell(systemd.Ready, systemd.Status(why()))
-	every := systemd.Watchdog() / 2
-	if every == 0 {
-		every = time.Minute
-	}
-	ticker := time.NewTicker(every)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-			tell(systemd.Alive, systemd.Status(why()))
-		}
+		tell(systemd.Ready, systemd.Status(s.Stage()))
 	}
 }

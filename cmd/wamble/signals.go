@@ -4,12 +4,10 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"os/signal"
 	"syscall"
 
-	"wamble/internal/admin"
 	"wamble/internal/server"
 )
 
@@ -58,23 +56,6 @@ func newControlSignals() *controlSignals {
 func (c *controlSignals) listen() {
 	signal.Notify(c.reload, syscall.SIGHUP)
 	signal.Notify(c.handoff, syscall.SIGUSR2)
-}
-
-// refuse discards the signals that a standby receives, until ctx ends, and logs what to do
-// instead. Queued signals would otherwise take effect at a takeover.
-func (c *controlSignals) refuse(ctx context.Context, log *slog.Logger) {
-	for {
-		var name string
-		select {
-		case <-ctx.Done():
-			return
-		case <-c.reload:
-			name = "SIGHUP"
-		case <-c.handoff:
-			name = "SIGUSR2"
-		}
-		log.Warn("the signal is ignored: "+admin.RestartStandby, "signal", name)
-	}
 }
 
 // handle reloads and hands over as signals ask, until ctx ends. Log and status have the results.

@@ -17,7 +17,6 @@ import (
 	"wamble"
 	"wamble/client"
 	"wamble/internal/admin"
-	"wamble/internal/store/postgres/pgtest"
 	"wamble/internal/watchtest"
 )
 
@@ -183,35 +182,4 @@ func TestAuditNamesActors(t *testing.T) {
 		t.Errorf("it ended with %v\n%s", err, s.said)
 	}
 	check()
-}
-
-// TestStandbySignals: signals that come while a machine waits for the journal are logged, and
-// have no effect later when it serves.
-func TestStandbySignals(t *testing.T) {
-	t.Parallel()
-	cluster := pgtest.Start(t, false)
-	db := cluster.Migrated(t)
-	cluster.Down(t)
-	s := startServed(t, filepath.Join(t.TempDir(), "data"), fmt.Sprintf(
-		`(def journal "postgres") (def db-host %q) (def db-port %d) (def db-user %q) (def db-name %q) (def db-sslmode "disable")`, db.Host, db.Port, db.User, db.Name))
-	s.until("it waits", func() bool { return strings.Contains(s.said.String(), "waiting for the journal's database") })
-	for _, signal := range []syscall.Signal{syscall.SIGHUP, syscall.SIGUSR2} {
-		if err := s.cmd.Process.Signal(signal); err != nil {
-			t.Fatal(err)
-		}
-	}
-	s.until("it has refused both", func() bool { return strings.Count(s.said.String(), admin.RestartStandby) == 2 })
-	cluster.Up(t)
-	if status := s.ready(); status.Reload != nil || status.Handoff != nil {
-		t.Errorf("it has reloaded or was handed over: %+v, %+v", status.Reload, status.Handoff)
-	}
-	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
-	if err := <-s.done; err != nil {
-		t.Errorf("it ended with %v\n%s", err, s.said)
-	}
-	if got := s.audited(); !slices.Equal(got, []string{"signal SIGTERM or SIGINT: stop"}) {
-		t.Errorf("the audit log has %q", got)
-	}
 }

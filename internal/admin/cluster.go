@@ -63,16 +63,8 @@ func (n *NodeStatus) state() string {
 	return "serves"
 }
 
-// clusterStatus returns the state of all nodes; a standby knows only itself.
-func clusterStatus(ctx context.Context, h *Host, _ *Call) (any, error) {
-	if h.Cluster != nil {
-		return h.Cluster(ctx), nil
-	}
-	s := h.Status(ctx)
-	n := NodeStatus{Name: "standby", Self: true}
-	n.Sum(&s)
-	return Cluster{Nodes: []NodeStatus{n}}, nil
-}
+// clusterStatus returns the state of all nodes.
+func clusterStatus(ctx context.Context, h *Host, _ *Call) (any, error) { return h.Cluster(ctx), nil }
 
 // askClusterStatus asks the server for 'wamble status --cluster'.
 func askClusterStatus(ctx context.Context, dir string) (any, error) {

@@ -11,7 +11,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"slices"
 	"syscall"
 	"time"
 
@@ -148,28 +147,13 @@ func (c *Control) execute(conn *net.UnixConn, line []byte) (any, error) {
 	}
 	command := c.host.command(r.Verb)
 	if command == nil || command.Channels&Socket == 0 {
-		return nil, c.host.unknownCommand(r.Verb)
+		return nil, fmt.Errorf("this server does not know %q; it may be older than this command", r.Verb)
 	}
 	conn.SetDeadline(time.Now().Add(command.Patience + quick))
 	ctx, cancel := context.WithTimeout(context.Background(), command.Patience)
 	defer cancel()
 	return c.host.doAudited(ctx, command, Call{Args: r.Args, Conn: conn}, controlPeer(conn))
 }
-
-// unknownCommand returns why the server or standby does not know a command.
-func (h *Host) unknownCommand(verb string) error {
-	known := slices.ContainsFunc(Commands, func(c Command) bool { return c.Name == verb && c.Channels&Socket != 0 })
-	switch {
-	case !h.standby || !known:
-		return fmt.Errorf("this server does not know %q; it may be older than this command", verb)
-	case verb == "reload" || verb == "handoff":
-		return errors.New(RestartStandby)
-	}
-	return errors.New("this machine waits as a standby and serves nobody: tell the one that serves")
-}
-
-// RestartStandby is the answer of a standby to reload and handoff.
-const RestartStandby = "this machine waits as a standby and serves nobody: restart it (systemctl restart wamble)"
 
 // controlPeer describes the client of a connection by the kernel's peer credentials.
 func controlPeer(conn *net.UnixConn) string {

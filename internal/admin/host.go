@@ -38,7 +38,7 @@ type API struct {
 	// RunningProfiles returns the profiles that run, in the order of the configuration.
 	RunningProfiles func() []RunningProfile
 	Status          func(ctx context.Context) Status
-	Cluster         func(ctx context.Context) Cluster // all nodes; nil for a standby
+	Cluster         func(ctx context.Context) Cluster // all nodes
 	Counters        func(ctx context.Context) any     // the current counters
 	LogTail         func() []string                   // the last lines of the log
 	History         func(days bool) any               // points for charts, of an hour or of days
@@ -99,7 +99,6 @@ type Found struct {
 type Host struct {
 	API
 	commands []Command
-	standby  bool       // it is the host of a standby
 	foreign  bool       // the runner is not a journal: its messages may be changed, and are shown as they are
 	auditing sync.Mutex // held while the audit log is read or appended to
 }
@@ -107,17 +106,6 @@ type Host struct {
 // New returns the host of a server.
 func New(s API) *Host {
 	return &Host{API: s, commands: Commands}
-}
-
-// Standby returns the host of a standby, which knows only the commands status and cluster.
-func Standby(dir string, log *slog.Logger, status func(context.Context) Status) *Host {
-	h := &Host{API: API{Dir: dir, Log: log, Status: status}, standby: true}
-	for _, c := range Commands {
-		if c.Name == "status" || c.Name == "cluster" {
-			h.commands = append(h.commands, c)
-		}
-	}
-	return h
 }
 
 // reportPanic passes a panic to ReportPanic.

@@ -218,6 +218,16 @@ func (rs *Restrictions) Update(text string) error {
 	return err
 }
 
+// NewerRestrictions returns the text with the higher revision; a if they are equal.
+func NewerRestrictions(a, b string) (string, error) {
+	of, err := parseRestricted(a)
+	other, err2 := parseRestricted(b)
+	if other.Revision > of.Revision || a == "" {
+		return b, errors.Join(err, err2)
+	}
+	return a, errors.Join(err, err2)
+}
+
 // parseRestricted parses a text of a keeper.
 func parseRestricted(text string) (held Restricted, err error) {
 	if text == "" {

@@ -152,7 +152,7 @@ func (s Status) Ready() bool {
 	return len(s.Profiles) > 0
 }
 
-// stage returns the stage of the first profile, or the state of a standby.
+// stage returns the stage of the first profile, or the state of the journal.
 func (s *Status) stage() string {
 	if len(s.Profiles) == 0 {
 		return s.Journal.State

@@ -63,7 +63,7 @@ const (
 	Release             // end Part and release it to the node To, which may claim first
 	Drop                // end Part, which another node has claimed
 	Drained             // nothing is left to release before the stop
-	Wait                // do nothing until the next heartbeat; Why says for what
+	Wait                // do nothing until the next heartbeat; Why is what it waits for
 )
 
 // Action is something to be done after a heartbeat.
@@ -85,7 +85,7 @@ func (a Action) String() string {
 	case Drained:
 		return "drained"
 	}
-	return "wait: " + a.Why
+	return "wait for " + a.Why
 }
 
 func wait(format string, args ...any) Action {
@@ -101,9 +101,9 @@ func Decide(v View, now time.Duration) (actions []Action) {
 	case v.Drain != nil && (v.Away != nil || now > v.Drain.Deadline):
 		return []Action{{Do: Drained}}
 	case v.Away != nil:
-		return []Action{wait("for the journal's database: %v", v.Away)}
+		return []Action{wait("the journal's database: %v", v.Away)}
 	case v.Changing: // what is claimed could not be served before the end of the change
-		return []Action{wait("a reload or a handoff is under way")}
+		return []Action{wait("the end of a reload or handoff")}
 	}
 	// Drop what another node has claimed. Claim what is reserved for this node, or was its own.
 	holders := make([]string, len(v.Parts))
@@ -121,7 +121,7 @@ func Decide(v View, now time.Duration) (actions []Action) {
 	}
 	n := v.classify(now)
 	if !slices.Contains(n.alive, v.Self) {
-		return append(actions, wait("the own heartbeat was late"))
+		return append(actions, wait("a heartbeat of its own, the last one was late"))
 	}
 	if v.Drain != nil {
 		return append(actions, v.releaseNext(now, n, holders, moving))
@@ -139,7 +139,7 @@ func Decide(v View, now time.Duration) (actions []Action) {
 	switch {
 	case !ok || v.Parts[part].Here != Held:
 	case len(n.leaving) > 0:
-		waits = append(waits, wait("%s leaves or changes, and until then no partition moves", n.leaving[0]))
+		waits = append(waits, wait("%s, which stops or reloads, before a partition moves", n.leaving[0]))
 	default:
 		actions = append(actions, Action{Do: Release, Part: part, To: to})
 	}
@@ -202,7 +202,7 @@ func (v View) share(now time.Duration, n nodeNames, holders []string) (claims, w
 	for k, p := range v.Parts {
 		if holders[k] != "" {
 			if !n.joined && holders[k] != v.Self {
-				waits = append(waits, wait("partition %d is held by %s", k, holders[k]))
+				waits = append(waits, wait("%s, which holds partition %d", holders[k], k))
 			}
 			continue
 		}
@@ -210,13 +210,13 @@ func (v View) share(now time.Duration, n nodeNames, holders []string) (claims, w
 		turn := p.FreeSince + claimDelay*time.Duration(rank+1)
 		switch {
 		case p.reserved():
-			waits = append(waits, wait("partition %d is reserved for %s", k, p.Successor))
+			waits = append(waits, wait("%s, for which partition %d is reserved", p.Successor, k))
 		case p.Free && (to[k] == v.Self || rank >= 0 && now >= turn):
 			claims = append(claims, Action{Do: Claim, Part: k})
 		case p.Free && to[k] != "":
-			waits = append(waits, wait("partition %d is left to %s for %v", k, to[k], turn-now))
+			waits = append(waits, wait("%s, to which partition %d is left", to[k], k))
 		default:
-			waits = append(waits, wait("the holder of partition %d is not known yet", k))
+			waits = append(waits, wait("a heartbeat that says who holds partition %d", k))
 		}
 	}
 	return claims, waits
@@ -236,15 +236,15 @@ func (v View) releaseNext(now time.Duration, n nodeNames, holders []string, movi
 	waiting := slices.Index(holders, "")
 	switch {
 	case moving:
-		return wait("a partition is on its way")
+		return wait("the partition that moves")
 	case !others:
 		return Action{Do: Drained}
 	case waiting >= 0 && now-v.LastMove < successorTimeout:
-		return wait("partition %d has no new holder yet", waiting)
+		return wait("the new holder of partition %d", waiting)
 	case part < 0:
 		return Action{Do: Drained}
 	case len(n.stay) == 0:
-		return wait("all other nodes change")
+		return wait("the other machines, which reload")
 	}
 	successors := n.stable
 	if len(successors) == 0 {

@@ -24,7 +24,7 @@ type nodeState struct {
 // time the node was gone, and is firstStableAfter again after the node lived, or was gone, for forgiveAfter.
 const (
 	firstStableAfter = 3 * time.Second
-	maxStableAfter   = 2 * time.Minute
+	maxStableAfter   = 24 * time.Second // so that a restarted node has its share within 30 s
 	forgiveAfter     = 10 * time.Minute
 )
 

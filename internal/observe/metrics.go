@@ -186,6 +186,15 @@ func registry(o AdminOptions) *prometheus.Registry {
 			return list
 		})
 	}
+	if o.Parts != nil {
+		r.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "wamble_standby",
+			Help: "1 if this machine has no part of the journal, and waits for one."}, func() float64 {
+			if len(o.Parts()) > 0 {
+				return 0
+			}
+			return 1
+		}))
+	}
 	r.MustRegister(newCollector(o.Profiles), journal)
 	r.MustRegister(wide(journals, o.Version)...)
 	if o.Web != nil {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"wamble/internal/loop"
 	"wamble/runner"
 	"wamble/runner/memstore"
 	"wamble/runner/runnerprom"
@@ -44,10 +45,9 @@ func known(t *testing.T) []string {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	registry := prometheus.NewRegistry()
-	registry.MustRegister(append(wide(func() map[int]*runner.Runner { return map[int]*runner.Runner{0: r} }, "1.0"),
-		web)...)
-	families, err := registry.Gather()
+	here := func() map[int]*runner.Runner { return map[int]*runner.Runner{0: r} }
+	families, err := registry(AdminOptions{Profiles: func() []*loop.Runtime { return nil }, Journal: r, Parts: here,
+		Node: "a", Web: web}).Gather()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,30 +5,19 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"net"
-	"net/http"
 	"os"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
-	"wamble"
-	"wamble/internal/admin"
 	"wamble/internal/config"
-	"wamble/internal/guard"
 	"wamble/internal/loop"
-	"wamble/internal/observe"
 	"wamble/internal/store"
 	"wamble/internal/store/postgres"
 	"wamble/internal/store/postgres/pglog"
 	"wamble/runner"
 	"wamble/runner/logstore"
 )
-
-// ErrDeposed is returned by Run when another node has claimed the journal. The caller
-// opens the server again, which makes it a standby.
-var ErrDeposed = errors.New("another machine has taken over")
 
 // sharedJournal is a journal in PostgreSQL that several nodes with one configuration share. The
 // zero value stands for a journal on local disk.
@@ -127,10 +116,8 @@ func (s *Server) prepareSharedJournal() error {
 	k.name = c.Server.JournalName
 	o := pglog.Options{
 		Database: db, Node: nodeName(c), Instance: s.o.Instance, Lease: s.o.Lease,
+		Heartbeat: s.heartbeat, OnNote: s.receivedNotes.Add,
 		Report: func(err error) { s.log.Error("the journal's database", "err", err) },
-	}
-	if s.isPartitioned() {
-		o.Heartbeat, o.OnNote = s.heartbeat, s.receivedNotes.Add
 	}
 	if err := s.pingJournal(db); err != nil {
 		return err
@@ -181,54 +168,12 @@ func (s *Server) partitionMemory() int {
 	return s.o.Config.Server.JournalMemory << 20 / s.partitionCount()
 }
 
-// reopenPause is the pause after a failure to open the journal. After a handoff attempts
-// go on for inheritTimeout only.
+// reopenPause is the pause after a failure to open the journal after a handoff. Attempts go on for
+// inheritTimeout.
 const (
 	reopenPause    = 300 * time.Millisecond
 	inheritTimeout = 5 * time.Second
 )
-
-// stopped returns the context of Options.Stop, which ends Open.
-func (s *Server) stopped() context.Context {
-	if s.o.Stop == nil {
-		return context.Background()
-	}
-	return s.o.Stop
-}
-
-// openSharedJournal opens a journal of one partition in PostgreSQL. While another node holds it,
-// this one waits as a standby, except after a handoff.
-func (s *Server) openSharedJournal(o runner.Options) (*runner.Runner, error) {
-	s.partition = s.newPartition(0)
-	stop := s.stopped()
-	for began := time.Now(); ; {
-		if !s.Inherited() {
-			if err := s.standBy(stop); err != nil {
-				return nil, err
-			}
-		}
-		r, err := s.partition.open(stop, o, s.Inherited())
-		if err == nil {
-			return r, nil
-		}
-		var held *pglog.HeldError
-		for _, lasts := range []error{runner.ErrSchema, runner.ErrDamaged, runner.ErrNoSchema} {
-			if errors.Is(err, lasts) {
-				return nil, err
-			}
-		}
-		if s.Inherited() && (errors.As(err, &held) || time.Since(began) > inheritTimeout) {
-			return nil, err
-		}
-		if !errors.As(err, &held) {
-			s.log.Warn("the journal cannot be opened; to be tried again", "err", err)
-			select {
-			case <-time.After(reopenPause):
-			case <-stop.Done():
-			}
-		}
-	}
-}
 
 // open claims the partition, opens it, and records the claim in the mark file and in the
 // journal.
@@ -246,6 +191,9 @@ func (p *partition) open(ctx context.Context, o runner.Options, inherited bool) 
 	}
 	if err == nil {
 		p.claimed, err = p.recordClaim(ctx, r)
+	}
+	if err == nil && p.index == 0 {
+		err = p.s.importRestrictions(ctx, r)
 	}
 	if err != nil {
 		return nil, errors.Join(err, r.Close())
@@ -329,9 +277,9 @@ func (p *partition) depose(err error) {
 		return
 	}
 	p.deposeOnce.Do(func() {
-		text := "another machine has taken over; this one becomes a standby"
-		if p.s.isPartitioned() {
-			text = "another machine has taken over a part of the world; this one goes on with the others"
+		text := "another machine has taken over a part of the world; this one goes on with the others"
+		if p.s.partitionCount() == 1 {
+			text = "another machine has taken over; this one becomes a standby"
 		}
 		p.s.log.Error(text, "journal", p.name, "err", err)
 		close(p.deposed)
@@ -385,156 +333,4 @@ func (p *partition) journal() loop.Journal {
 		j.Lease = p
 	}
 	return j
-}
-
-// StandbyState is what a standby waits for.
-type StandbyState struct {
-	Holder string // node that holds the journal; "" if it is free
-	Err    error  // of the journal's database
-}
-
-func (w StandbyState) String() string {
-	switch {
-	case w.Err != nil:
-		return "waiting for the journal's database: " + w.Err.Error()
-	case w.Holder == "":
-		return "taking over"
-	}
-	return "standby of " + w.Holder
-}
-
-// standby is a process that waits until it can claim the journal. Meanwhile it answers
-// health checks on the HTTP and admin addresses, and status at the control socket.
-type standby struct {
-	s          *Server
-	waiting    atomic.Pointer[StandbyState]
-	closers    []func() error
-	background sync.WaitGroup
-}
-
-// remindEvery is the interval of log messages about errors that only the host can end.
-const remindEvery = time.Minute
-
-// standBy waits until the journal can be claimed, or ctx ends.
-func (s *Server) standBy(ctx context.Context) error {
-	w := &standby{s: s}
-	w.waiting.Store(&StandbyState{})
-	waiting, cancel := context.WithCancel(ctx)
-	defer func() {
-		cancel()
-		w.close()
-		w.background.Wait()
-	}()
-	said, opened, checked := "", false, false
-	var warned time.Time
-	var last pglog.PartitionView
-	var refused error // of checkShards
-	err := s.sharedJournal.log.Await(waiting, s.sharedJournal.name, func(view pglog.PartitionView) {
-		last = view
-		// Check once that this configuration fits the database.
-		if !checked && view.Err == nil && (view.Free || view.Holder != "") {
-			checked = true
-			if refused = s.checkShards(ctx); refused != nil {
-				cancel()
-				return
-			}
-		}
-		// Publish what the standby waits for, and log changes of that.
-		now := StandbyState{Holder: view.Holder, Err: view.Err}
-		w.waiting.Store(&now)
-		if view.Holder == "" && view.Err == nil {
-			return // free, or not known yet
-		}
-		if !opened {
-			opened = true
-			w.open(waiting)
-		}
-		if text := now.String(); text != said {
-			said = text
-			s.log.Info(text, "journal", s.sharedJournal.name)
-		}
-		if wrong := postgres.Unusable(view.Err); wrong != nil && !pglog.LacksTables(view.Err) &&
-			time.Since(warned) >= remindEvery {
-			warned = time.Now()
-			s.log.Error("the journal's database cannot be used until somebody mends it", "err", wrong.Err, "advice",
-				wrong.Advice)
-		}
-	})
-	if refused != nil {
-		return refused
-	}
-	var wrong *store.Unusable
-	if errors.As(err, &wrong) {
-		return journalUnusable(wrong)
-	}
-	if ctx.Err() != nil && last.Err == nil && !last.Free && last.Holder != "" && last.Holder != nodeName(s.o.Config) {
-		s.writeEmptiedMarker() // the other node has what this one left in the journal
-	}
-	return err
-}
-
-// open begins to answer. A listener that cannot be opened is logged.
-func (w *standby) open(ctx context.Context) {
-	s := w.s
-	ready := func() (bool, string) { return false, w.waiting.Load().String() }
-	addresses := map[string]bool{s.o.Config.Server.AdminListen: true}
-	if profiles, err := s.wantedProfiles(s.o.Config); err == nil {
-		for _, cfg := range profiles {
-			if _, tcp := socketAddresses(cfg); tcp.port != 0 {
-				addresses[tcp.String()] = true
-			}
-		}
-	}
-	delete(addresses, "")
-	for address := range addresses {
-		l, err := net.Listen("tcp", address)
-		if err != nil {
-			s.log.Warn("the standby is not seen there", "address", address, "err", err)
-			continue
-		}
-		web := &http.Server{Handler: observe.Health(ready), ReadTimeout: 5 * time.Second, WriteTimeout: 5 * time.Second,
-			MaxHeaderBytes: 8 << 10}
-		w.closers = append(w.closers, web.Close)
-		w.runBackground("HTTP of a standby", func() {
-			if err := web.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-				s.log.Warn("HTTP of the standby has ended", "err", err)
-			}
-		})
-	}
-	if err := w.openControl(); err != nil {
-		s.log.Warn("the standby has no control socket", "err", err)
-	}
-	if s.o.Standby != nil {
-		w.runBackground("the service manager",
-			func() { s.o.Standby(ctx, func() string { return w.waiting.Load().String() }) })
-	}
-}
-
-func (w *standby) openControl() error {
-	s := w.s
-	c, err := admin.Standby(s.dir, s.log, func(context.Context) admin.Status {
-		return admin.Status{
-			PID: os.Getpid(), Uptime: wamble.InSeconds(time.Since(s.started)), Config: s.ConfigFile(), Data: s.dir,
-			Journal: admin.JournalStatus{State: w.waiting.Load().String(), Durability: s.durability()},
-		}
-	}).OpenControl(nil)
-	if err != nil {
-		return err
-	}
-	c.SetUnlinkOnClose(true)
-	w.closers = append(w.closers, c.Close)
-	w.runBackground("the control socket", c.Serve)
-	return nil
-}
-
-func (w *standby) runBackground(what string, f func()) {
-	w.background.Go(func() { guard.Run(what, f, w.s.reportPanic) })
-}
-
-func (w *standby) close() {
-	for _, c := range w.closers {
-		if err := c(); err != nil {
-			w.s.log.Warn("the end of a standby", "err", err)
-		}
-	}
 }

@@ -3,6 +3,7 @@ package server
 import (
 	"cmp"
 	"fmt"
+	"os"
 	"os/exec"
 	"strings"
 	"syscall"
@@ -92,15 +93,22 @@ func TestStandby(t *testing.T) {
 			t.Errorf("%s/healthz: got %q, want 200 alive", door, got)
 		}
 	}
-	for command, want := range map[string]string{
-		"reload": admin.RestartStandby, "handoff": admin.RestartStandby,
-		"drain": "this machine waits as a standby and serves nobody: tell the one that serves",
-		"dance": `this server does not know "dance"; it may be older than this command`,
-	} {
-		if err := admin.Ask(t.Context(), second.dir, command, nil, nil); err == nil || err.Error() != want {
-			t.Errorf("a standby answers %s with %v, want %s", command, err, want)
-		}
+	if got := fetch(t, doors[0]+"/console/"); !strings.HasPrefix(got, "200 ") {
+		t.Errorf("the console of a standby: got %.60q", got)
 	}
+	token, err := os.ReadFile(second.dir + "/admin-token")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := fetchWith(t, doors[0]+"/metrics", strings.TrimSpace(string(token))); !strings.Contains(got,
+		`wamble_standby{node="two"} 1`) {
+		t.Errorf("the metrics of a standby: got %.60q", got)
+	}
+	until(t, "the first one lists it", func() bool {
+		var all admin.Cluster
+		err := admin.Ask(t.Context(), first.dir, "cluster", nil, &all)
+		return err == nil && len(all.Nodes) == 2 && all.Nodes[1].Name == "two"
+	})
 	first.end()
 	until(t, "it has taken over", func() bool { return second.state(t) == "serves" })
 	for _, door := range doors {
@@ -198,6 +206,39 @@ func TestSleeperWithoutPlayers(t *testing.T) {
 	until(t, "it waits", func() bool { return sleeper.state(t) == "standby of two" })
 	if got := other.state(t); got != "serves" {
 		t.Errorf("the other one: %s", got)
+	}
+}
+
+// TestRestrictionsOfOlderVersion: a ban that an older version kept in the journal of one shard holds,
+// on every machine, until it is lifted.
+func TestRestrictionsOfOlderVersion(t *testing.T) {
+	t.Parallel()
+	db := pgtest.Migrated(t)
+	set := func(k admin.TextStore, name, text string) {
+		t.Helper()
+		if err := k.Amend(t.Context(), name, func(string) (string, error) { return text, nil }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h := serve(t, Options{}, shared(db, "one")).ready()
+	name := h.first().name
+	set(admin.InJournal(h.partitionOf(0).runner), name, `{"Revision": 1, "Bans": [{"Whom": "127.0.0.0/8", "Text": "spam"}]}`)
+	h.end()
+	for _, node := range []string{"one", "two"} {
+		h = serve(t, Options{}, shared(db, node)).ready()
+		if turnedAway(t, h.address()) == nil {
+			t.Errorf("on machine %s the ban does not hold", node)
+		}
+		if node == "one" {
+			h.end()
+		}
+	}
+	set(sharedRestrictions{h.Server}, name, `{"Revision": 2}`)
+	until(t, "the ban is lifted", func() bool { return turnedAway(t, h.address()) == nil })
+	h.end()
+	h = serve(t, Options{}, shared(db, "one")).ready()
+	if err := turnedAway(t, h.address()); err != nil {
+		t.Errorf("the ban is back: %v", err)
 	}
 }
 

@@ -175,18 +175,20 @@ func TestFailoverOfProfiles(t *testing.T) {
 	t.Parallel()
 	db := pgtest.Migrated(t)
 	ports := freePorts(t, 2)
-	profiles := fmt.Sprintf("(def advertise 1) (defprofile red ((def port %d))) (defprofile blue ((def port %d)))\n",
-		ports[0], ports[1])
+	ips := []string{fmt.Sprintf("127.0.2.%d", lastNode.Add(1)), fmt.Sprintf("127.0.2.%d", lastNode.Add(1))}
+	profiles := fmt.Sprintf("(def cluster-endpoints %q) (def advertise 1) (defprofile red ((def port %d))) (defprofile blue ((def port %d)))\n",
+		strings.Join(ips, " "), ports[0], ports[1])
 	var machines []*machine
-	for _, name := range []string{"one", "two"} {
-		m := &machine{dir: t.TempDir(), text: shared(db, name) + profiles}
+	for i, name := range []string{"one", "two"} {
+		m := &machine{dir: t.TempDir(), text: strings.Replace(shared(db, name), `(def listen-address "127.0.0.1")`,
+			fmt.Sprintf("(def listen-address %q)", ips[i]), 1) + profiles}
 		m.begin(t)
 		until(t, "it serves or waits", func() bool { s := m.state(t); return s == "serves" || s == "standby of one" })
 		machines = append(machines, m)
 	}
 	crowds := map[string]*crowd{}
 	for i, name := range []string{"red", "blue"} {
-		c := gather(t, fmt.Sprintf("udp://127.0.0.1:%d", ports[i]), 3)
+		c := gather(t, fmt.Sprintf("udp://%s:%d", ips[0], ports[i]), 3)
 		c.play()
 		c.more(t, 20)
 		crowds[name] = c

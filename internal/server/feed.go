@@ -88,7 +88,7 @@ type clusterFeed struct {
 
 func (f clusterFeed) Parts() int { return len(f.profile.shards) }
 
-// Name is a hash of the names of all partitions' journals.
+// Name is a hash of the names of all partitions' journals, of one its name.
 func (f clusterFeed) Name() (string, error) {
 	h := fnv.New32a()
 	for part := range f.Parts() {
@@ -98,6 +98,9 @@ func (f clusterFeed) Name() (string, error) {
 		}
 		if name == "" {
 			return "", readapi.ErrStarting
+		}
+		if f.s.partitionCount() == 1 {
+			return name, nil
 		}
 		h.Write([]byte(name))
 	}

@@ -55,7 +55,7 @@ func (p *Profile) readiness() (up bool, why string) {
 	if trouble := p.StoreState().Trouble; up && trouble != "" {
 		why += "; but the database: " + trouble
 	}
-	if p.peers != nil {
+	if p.peers != nil && p.server.partitionCount() > 1 {
 		why += "; parts of " + admin.PartsText(p.server.partStatus())
 	}
 	return up, why

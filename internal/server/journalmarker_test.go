@@ -28,7 +28,7 @@ func TestMarkerEmptied(t *testing.T) {
 	const text = `(def journal "postgres") (def db-name "x")`
 	s := &Server{dir: t.TempDir(), o: Options{Config: loadConf(t, text)},
 		sharedJournal: sharedJournal{log: log, name: "main"}}
-	s.partition = &partition{s: s, runner: r}
+	s.rebalancer.partitions = []*partition{{s: s, runner: r}}
 	is := func(when string, want bool) {
 		t.Helper()
 		if s.emptied() {
@@ -42,7 +42,7 @@ func TestMarkerEmptied(t *testing.T) {
 	}
 	begin := func() {
 		t.Helper()
-		if err := s.partition.writeMarker(r); err != nil {
+		if err := s.rebalancer.partitions[0].writeMarker(r); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -60,7 +60,7 @@ func TestMarkerEmptied(t *testing.T) {
 		t.Errorf("after a start: got %+v, %v, want that it is not emptied", m, err)
 	}
 	s.o.Config = loadConf(t, text+"(def shards 2)")
-	s.rebalancer.partitions = []*partition{s.partition, nil}
+	s.rebalancer.partitions = append(s.rebalancer.partitions, nil)
 	begin()
 	is("without a part", false)
 }

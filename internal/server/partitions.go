@@ -14,13 +14,14 @@ import (
 	"wamble/internal/config"
 	"wamble/internal/guard"
 	"wamble/internal/store"
+	"wamble/internal/store/postgres"
 	"wamble/internal/store/postgres/pglog"
 	"wamble/runner"
 )
 
-// A journal in PostgreSQL is partitioned if a profile has several shards: partition k
-// has shard k of every profile. Each partition is held by one node of the cluster, and
-// all nodes serve players. Logs, labels and options call a partition a part.
+// A journal in PostgreSQL has a partition for each shard: partition k has shard k of every profile.
+// Each partition is held by one node of the cluster. With several, all nodes serve players; with one,
+// the others are standbys. Logs, labels and options call a partition a part.
 //
 //	          heartbeat: live nodes, holders
 //	PostgreSQL ─────────────▶ rebalanceLoop ──┬─ adopt: claim, replay, run the loops
@@ -45,10 +46,8 @@ func (s *Server) partitionCount() int {
 	return n
 }
 
-// isPartitioned reports whether the journal's partitions are distributed over several nodes.
-func (s *Server) isPartitioned() bool {
-	return s.o.Storage == nil && usesSharedJournal(s.o.Config) && s.partitionCount() > 1
-}
+// isPartitioned reports whether the journal is in PostgreSQL, where other nodes may hold its partitions.
+func (s *Server) isPartitioned() bool { return s.o.Storage == nil && usesSharedJournal(s.o.Config) }
 
 // rebalancer is the state of a node with distributed partitions. Its goroutine is rebalanceLoop.
 type rebalancer struct {
@@ -71,6 +70,12 @@ type rebalancer struct {
 	moving      atomic.Int32 // number of decisions that are being carried out
 	lastCleanup time.Time    // of the last forgetOldMessages that deleted notes
 	stopJanitor func()       // stops the janitor; nil if partition 0 is on another node
+	said        string       // what this node waits for, as logged last
+	asked       bool         // the journal's database has answered
+	warned      time.Time    // when the host was told last to mend the journal's database
+
+	waitsFor atomic.Pointer[string] // the first thing that cluster.Decide waits for; nil if it does not wait
+	unusable atomic.Pointer[error]  // why this node can claim no partition ever; nil if it can
 }
 
 // nodeDrain is the state of a node that is to stop.
@@ -142,6 +147,9 @@ func (s *Server) partitionOf(shard int) *partition {
 	}
 	s.rebalancer.mu.Lock()
 	defer s.rebalancer.mu.Unlock()
+	if shard >= len(s.rebalancer.partitions) {
+		return nil // of a profile that was removed
+	}
 	return s.rebalancer.partitions[shard]
 }
 
@@ -151,21 +159,12 @@ func (s *Server) setPartition(index int, p *partition) {
 	s.rebalancer.partitions[index] = p
 }
 
-// deposed returns a channel that is closed when another node has claimed the journal.
-// It is nil if the journal's partitions are distributed.
-func (s *Server) deposed() <-chan struct{} {
-	if s.partition == nil {
-		return nil
-	}
-	return s.partition.deposed
-}
-
 // startRebalancer starts rebalanceLoop and the sending of messages.
 func (s *Server) startRebalancer() {
 	var ctx context.Context
 	ctx, s.rebalancer.stop = context.WithCancel(context.Background())
 	if p := s.partitionOf(0); p != nil { // inherited in a handoff
-		s.rebalancer.stopJanitor = s.janitor(ctx, p.runner)
+		s.startHousekeeping(ctx, p)
 	}
 	s.delayNotesUntilUp(ctx, inheritTimeout)
 	sending, stopSending := context.WithCancel(context.Background())
@@ -234,6 +233,7 @@ func (s *Server) rebalanceLoop(ctx context.Context) {
 		}
 		guard.Run("the placement", func() { s.rebalance(ctx, seen, marks) }, s.reportPanic)
 		s.publishOwners(seen)
+		s.logWaiting(seen)
 		select {
 		case <-beaten:
 		case event := <-r.tasks:
@@ -266,6 +266,7 @@ func (s *Server) rebalance(ctx context.Context, seen pglog.ClusterView, marks cl
 	if v.Changing = m == nil; !v.Changing {
 		defer m.end()
 	}
+	var waits *string
 	for _, a := range cluster.Decide(v, now) {
 		switch a.Do {
 		case cluster.Claim:
@@ -282,9 +283,13 @@ func (s *Server) rebalance(ctx context.Context, seen pglog.ClusterView, marks cl
 		case cluster.Drained:
 			drain.finished = true
 			close(drain.done)
-		case cluster.Wait: // until the next heartbeat
+		case cluster.Wait:
+			if waits == nil {
+				waits = &a.Why
+			}
 		}
 	}
+	r.waitsFor.Store(waits)
 	if drain == nil && seen.Err == nil {
 		s.forgetOldMessages(ctx)
 	}
@@ -376,7 +381,11 @@ func (s *Server) claimPartition(ctx context.Context, index int) {
 	p := s.newPartition(index)
 	if _, err := p.open(ctx, s.journalOptions(), false); err != nil {
 		var held *pglog.HeldError
-		if !errors.As(err, &held) && ctx.Err() == nil {
+		switch {
+		case errors.As(err, &held), ctx.Err() != nil:
+		case s.partitionCount() == 1 && unreadable(err):
+			s.giveUp(s.explainJournal(err))
+		default:
 			s.log.Warn("a part of the journal cannot be opened; to be tried again", "part", index, "err", err)
 		}
 		return
@@ -384,6 +393,9 @@ func (s *Server) claimPartition(ctx context.Context, index int) {
 	s.partitionChanged()
 	s.extendChange(changeTimeout)
 	s.setPartition(index, p)
+	if index == 0 {
+		s.applyImported()
+	}
 	for _, prof := range s.profiles() {
 		if sh := prof.shardOf(index); sh != nil {
 			sh.remotePort.End()
@@ -396,8 +408,28 @@ func (s *Server) claimPartition(ctx context.Context, index int) {
 		}
 	}
 	if index == 0 {
-		s.rebalancer.stopJanitor = s.janitor(ctx, p.runner)
+		s.startHousekeeping(ctx, p)
 	}
+}
+
+// startHousekeeping starts what belongs to the holder of partition 0. With one partition that is also the
+// drain of removed profiles.
+func (s *Server) startHousekeeping(ctx context.Context, p *partition) {
+	s.rebalancer.stopJanitor = s.janitor(ctx, p.runner)
+	if s.partitionCount() == 1 {
+		s.drainLeftovers(ctx, p.runner)
+	}
+}
+
+// giveUp ends Run with an error of the journal.
+func (s *Server) giveUp(err error) {
+	s.rebalancer.unusable.Store(&err)
+	s.running.once.Do(func() { close(s.running.allFailed) })
+}
+
+// unreadable reports whether a journal cannot be opened until somebody mends it.
+func unreadable(err error) bool {
+	return errors.Is(err, runner.ErrSchema) || errors.Is(err, runner.ErrDamaged) || errors.Is(err, runner.ErrNoSchema)
 }
 
 // partitionDrainTimeout bounds the drain of a partition that moves. The next holder drains
@@ -426,6 +458,9 @@ func (s *Server) releasePartition(p *partition, to string) {
 		for _, prof := range s.profiles() {
 			prof.setBots(false)
 		}
+	}
+	if s.partitionCount() == 1 {
+		s.endRemoved(ctx)
 	}
 	// End the loops, and forward packets for their shards from now on.
 	var ending sync.WaitGroup
@@ -480,6 +515,61 @@ func (p *Profile) shardOf(part int) *Shard {
 // isRemote reports whether another node, or none, has the shard.
 func (sh *Shard) isRemote() bool { return sh.partition.Load() == nil }
 
+// isStandby reports whether this node has no partition.
+func (s *Server) isStandby() bool { return s.isPartitioned() && len(s.localJournals()) == 0 }
+
+// Stage returns in words whether this node serves players.
+func (s *Server) Stage() string {
+	if s.isStandby() {
+		return s.waiting()
+	}
+	return "serves players"
+}
+
+// waiting returns what a node without a partition waits for.
+func (s *Server) waiting() string {
+	if holder := s.partitionOwners.Owner(0).Node; holder != "" && !s.journalAway() {
+		return "standby of " + holder
+	}
+	if why := s.rebalancer.waitsFor.Load(); why != nil {
+		return "waiting for " + *why
+	}
+	return "taking over"
+}
+
+// journalAway reports whether the journal's database did not answer the last heartbeat.
+func (s *Server) journalAway() bool {
+	seen, _ := s.sharedJournal.log.ClusterView(s.sharedJournal.name, s.partitionCount())
+	return seen.Err != nil
+}
+
+// remindEvery is the interval of log messages about errors that only the host can end.
+const remindEvery = time.Minute
+
+// logWaiting logs what this node waits for without a partition, when that has changed. It ends the
+// server if the journal's database cannot be used from the start.
+func (s *Server) logWaiting(seen pglog.ClusterView) {
+	r, text := &s.rebalancer, ""
+	if s.isStandby() {
+		text = s.waiting()
+	}
+	if text != r.said && text != "" {
+		s.log.Info(text, "journal", s.sharedJournal.name)
+	}
+	r.said = text
+	wrong := postgres.Unusable(seen.Err)
+	if r.asked = r.asked || len(seen.Nodes) > 0; !r.asked && wrong != nil && !pglog.LacksTables(seen.Err) {
+		s.giveUp(journalUnusable(wrong))
+	} else if errors.Is(seen.Err, runner.ErrSchema) && s.isStandby() {
+		s.giveUp(s.explainJournal(seen.Err))
+	}
+	if wrong != nil && !pglog.LacksTables(seen.Err) &&
+		time.Since(r.warned) >= remindEvery {
+		r.warned = time.Now()
+		s.log.Error("the journal's database cannot be used until somebody mends it", "err", wrong.Err, "advice", wrong.Advice)
+	}
+}
+
 func remoteText(node string) string {
 	if node == "" {
 		return "waiting for a machine"
@@ -499,7 +589,7 @@ func (s *Server) publishOwners(seen pglog.ClusterView) {
 		l := &list[k]
 		if l.Local = s.partitionOf(k) != nil; l.Local {
 			l.Node = nodeName(s.o.Config)
-		} else if k < len(seen.Parts) && !seen.Parts[k].Self { // one of this node is being adopted or left
+		} else if k < len(seen.Parts) && !seen.Parts[k].Free { // it is free if its holder is dead, or this node
 			l.Node = seen.Parts[k].Holder
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	"wamble/internal/profile"
 	"wamble/internal/registry"
 	"wamble/internal/transport"
+	"wamble/runner"
 )
 
 // openMesh binds cluster-address, if it is set and the journal is distributed.
@@ -163,6 +165,45 @@ func (r sharedRestrictions) Read(name string) (string, error) {
 func (r sharedRestrictions) Amend(ctx context.Context, name string, change func(string) (string, error)) error {
 	c := &r.s.sharedJournal
 	return c.log.Amend(ctx, c.name, restrictionsPrefix+name, change)
+}
+
+// importRestrictions copies restrictions from the journal of partition 0 into the notes, unless these
+// are newer. Older versions kept them in the journal if a profile had one shard.
+func (s *Server) importRestrictions(ctx context.Context, r *runner.Runner) error {
+	wanted, err := s.wantedProfiles(s.o.Config)
+	if err != nil {
+		return err
+	}
+	names := []string{""} // which stands for all profiles
+	for _, cfg := range wanted {
+		names = append(names, cfg.Name)
+	}
+	for _, name := range names {
+		old, err := admin.InJournal(r).Read(name)
+		if err == nil && old != "" {
+			err = sharedRestrictions{s}.Amend(ctx, name, func(now string) (text string, err error) {
+				text, err = admin.NewerRestrictions(now, old)
+				s.rebalancer.mu.Lock()
+				defer s.rebalancer.mu.Unlock()
+				s.rebalancer.restrictions[name] = text
+				return text, err
+			})
+		}
+		if err != nil {
+			return fmt.Errorf("the restrictions of profile %q: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// applyImported applies what importRestrictions has found.
+func (s *Server) applyImported() {
+	s.rebalancer.mu.Lock()
+	found := maps.Clone(s.rebalancer.restrictions)
+	s.rebalancer.mu.Unlock()
+	for name, text := range found {
+		s.applyRestrictions(name, text)
+	}
 }
 
 // applyNotes applies the received notes: restrictions and messages.

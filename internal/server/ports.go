@@ -274,9 +274,8 @@ func unnumbered(n config.Neighbour) bool { return n.Port == 0 }
 // Inherited reports whether this process was started by a handoff.
 func (s *Server) Inherited() bool { return s.o.Handoff.Inheritance != nil }
 
-// Serve opens a server and runs it until it stops or hands over by exec. A server that lost
-// its journal to another node is opened again, as a standby. Load returns the options of the
-// server, and run calls Run on it.
+// Serve opens a server and runs it until it stops or hands over by exec. Load returns the options of
+// the server, and run calls Run on it.
 func Serve(load func() (Options, error), run func(s *Server) error) error {
 	return handoff.Serve(handoff.Program{
 		Check: func() (handoff.Verdict, error) {
@@ -288,17 +287,7 @@ func Serve(load func() (Options, error), run func(s *Server) error) error {
 		},
 		Open: func(h *handoff.Inheritance) (func() error, error) {
 			s, err := openProcess(load, h)
-			return func() error {
-				for {
-					err := run(s)
-					if !errors.Is(err, ErrDeposed) {
-						return err
-					}
-					if s, err = openProcess(load, nil); err != nil { // waits as a standby
-						return err
-					}
-				}
-			}, err
+			return func() error { return run(s) }, err
 		},
 	})
 }

@@ -3,7 +3,6 @@ package server
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -65,7 +64,7 @@ func beImage(dir string) {
 			return config.Load("test.conf", string(text), config.Params{})
 		}
 		lease, _ := time.ParseDuration(os.Getenv(asLease))
-		return Options{Lease: lease, Stop: ctx, Config: c, Load: again, Dir: dir, Log: observe.NewLog(os.Stderr, c),
+		return Options{Lease: lease, Config: c, Load: again, Dir: dir, Log: observe.NewLog(os.Stderr, c),
 			Handoff: HandoffOptions{Version: "test", Listen: listen}}, nil
 	}
 	err := Serve(load, func(s *Server) error {
@@ -86,7 +85,7 @@ func beImage(dir string) {
 		}
 		return s.Run(ctx)
 	})
-	if err != nil && (ctx.Err() == nil || !errors.Is(err, context.Canceled)) { // unless a standby was stopped
+	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}

@@ -176,8 +176,7 @@ func (p *Profile) StoreState() (all loop.StoreState) {
 func (p *Profile) Stage() (up bool, why string) {
 	here := p.localShards()
 	if len(here) == 0 {
-		_, why = p.shards[0].runtime.Stage()
-		return false, why
+		return false, p.server.waiting()
 	}
 	for _, sh := range slices.Backward(here) {
 		if up, why = sh.runtime.Stage(); !up {

@@ -16,6 +16,7 @@ import (
 	"wamble/internal/observe"
 	"wamble/internal/store"
 	"wamble/internal/transport"
+	"wamble/runner"
 )
 
 // errNoLoader is returned by Reload when Options.Load is nil.
@@ -340,16 +341,16 @@ func (s *Server) endRemoved(ctx context.Context) {
 
 // drainLeftovers starts departures for profiles that do not run and have messages in the
 // journal. Their configuration must still name their store.
-func (s *Server) drainLeftovers(ctx context.Context) {
+func (s *Server) drainLeftovers(ctx context.Context, r *runner.Runner) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	workers, err := journal.Workers(ctx, s.runner)
+	workers, err := journal.Workers(ctx, r)
 	if err != nil {
 		s.log.Warn("the profiles of the journal cannot be read", "err", err)
 		return
 	}
 	depth := map[uint64]uint64{}
-	for _, in := range s.runner.Stats().Inboxes {
+	for _, in := range r.Stats().Inboxes {
 		depth[in.Worker] = in.Depth
 	}
 	undrainedOf := map[string]uint64{}

@@ -8,11 +8,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"wamble"
-	"wamble/internal/admin"
 	"wamble/internal/config"
 	"wamble/internal/journal"
 	"wamble/internal/loop"
@@ -91,11 +89,6 @@ func Reshard(ctx context.Context, c *config.Config, dir string, cfg *config.Prof
 	if err := forgetShards(ctx, r, dir, cfg.Name); err != nil {
 		return err
 	}
-	if log != nil {
-		if err := moveRestrictions(ctx, c, log, r, cfg.Name, n); err != nil {
-			return fmt.Errorf("take the restrictions along: %w", err)
-		}
-	}
 	if err := db.SetShards(ctx, cfg.Name, n); err != nil {
 		return err
 	}
@@ -151,78 +144,6 @@ func openStoppedJournal(ctx context.Context, c *config.Config, dir string) (runn
 		return nil, nil, fmt.Errorf("the journal %s: %w", sharedJournalLocation(c), err)
 	}
 	return logstore.New(log, c.Server.JournalName, logstore.Options{MaxBytes: c.Server.JournalMemory << 20}), log, nil
-}
-
-// moveRestrictions copies the host's restrictions between the journal, which keeps them for
-// profiles of one shard, and notes, which keep them for distributed partitions. Which of
-// them was used last follows from the numbers of shards in the journal. These change at the
-// end of Reshard, so that an interrupted copy can be repeated.
-func moveRestrictions(ctx context.Context, c *config.Config, log *pglog.Log, r *runner.Runner, profile string,
-	n int) error {
-	// Nothing moves unless the cluster begins or ceases to have several partitions.
-	was, is := journal.ShardsOf(r, profile), n
-	for _, p := range c.Running() {
-		if p.Name != profile {
-			was, is = max(was, journal.ShardsOf(r, p.Name)), max(is, journal.ShardsOf(r, p.Name))
-		}
-	}
-	if (was > 1) == (is > 1) {
-		return nil
-	}
-	all, err := log.Notes(ctx, c.Server.JournalName)
-	if err != nil {
-		return err
-	}
-	// Collect the profiles that may have restrictions, from the journal and the notes.
-	notes := offlineRestrictions{log, c.Server.JournalName, all}
-	workers, err := journal.Workers(ctx, r)
-	if err != nil {
-		return err
-	}
-	names := map[string]bool{"": true} // of profiles; "" stands for all
-	for name := range workers {
-		of, _ := store.SplitName(name)
-		names[of] = true
-	}
-	for name := range all {
-		if of, ok := strings.CutPrefix(name, restrictionsPrefix); ok {
-			names[of] = true
-		}
-	}
-	// Copy each text that differs.
-	from, to := admin.InJournal(r), admin.TextStore(notes)
-	if was > 1 {
-		from, to = to, from
-	}
-	for name := range names {
-		text, err := from.Read(name)
-		if err != nil {
-			return err
-		}
-		old, err := to.Read(name)
-		if err == nil && old != text {
-			err = to.Amend(ctx, name, func(string) (string, error) { return text, nil })
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// offlineRestrictions is an admin.TextStore on notes while no server runs.
-type offlineRestrictions struct {
-	log  *pglog.Log
-	name string
-	all  map[string]string // the notes
-}
-
-func (k offlineRestrictions) Read(name string) (string, error) {
-	return k.all[restrictionsPrefix+name], nil
-}
-
-func (k offlineRestrictions) Amend(ctx context.Context, name string, change func(string) (string, error)) error {
-	return k.log.Amend(ctx, k.name, restrictionsPrefix+name, change)
 }
 
 // forgetShards removes the restart files of a profile. It fails if the journal has messages

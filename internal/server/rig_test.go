@@ -90,31 +90,27 @@ func beServer(dir string) {
 	defer stop()
 	lease, _ := time.ParseDuration(os.Getenv(asLease))
 	skew := clockOf(dir)
-	for {
-		s, err := Open(Options{Lease: lease, Skew: skew, Config: c, Dir: dir, Log: observe.NewLog(os.Stderr, c),
-			Stop: ctx, Load: func() (*config.Config, error) {
-				text, err := os.ReadFile(filepath.Join(dir, "reload.conf"))
-				if err != nil {
-					return nil, err
-				}
-				return config.Load("reload.conf", string(text), config.Params{})
-			}})
-		if ctx.Err() != nil && errors.Is(err, context.Canceled) {
-			return // a standby that is stopped
-		}
-		if err != nil {
-			panic(err)
-		}
-		go func() {
-			if s.WaitReady(ctx) == nil {
-				fmt.Printf("%d %s\n", s.Profiles()[0].UDP.Port(), s.Admin())
+	s, err := Open(Options{Lease: lease, Skew: skew, Config: c, Dir: dir, Log: observe.NewLog(os.Stderr, c),
+		Load: func() (*config.Config, error) {
+			text, err := os.ReadFile(filepath.Join(dir, "reload.conf"))
+			if err != nil {
+				return nil, err
 			}
-		}()
-		if err := s.Run(ctx); err == nil {
-			return
-		} else if !errors.Is(err, ErrDeposed) {
-			panic(err)
+			return config.Load("reload.conf", string(text), config.Params{})
+		}})
+	if err != nil {
+		panic(err)
+	}
+	go func() {
+		for s.WaitReady(ctx) == nil && s.isStandby() {
+			sleep(ctx, servingPause)
 		}
+		if s.WaitReady(ctx) == nil {
+			fmt.Printf("%d %s\n", s.Profiles()[0].UDP.Port(), s.Admin())
+		}
+	}()
+	if err := s.Run(ctx); err != nil {
+		panic(err)
 	}
 }
 

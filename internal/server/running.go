@@ -269,10 +269,6 @@ func (s *Server) stop() {
 	s.stopOutbox()
 }
 
-// stopDeposed ends all profiles of a server that has lost its journal. It does not drain to
-// the database, because another node writes there by now.
-func (s *Server) stopDeposed() { s.shutDown(0) }
-
 // shutDown ends all profiles concurrently, and drains their journal for at most patience; 0
 // drains nothing.
 func (s *Server) shutDown(patience time.Duration) {
@@ -328,6 +324,9 @@ func (s *Server) checkAllFailed() bool {
 
 // whyAllFailed joins the last errors of all shards.
 func (s *Server) whyAllFailed() error {
+	if err := s.rebalancer.unusable.Load(); err != nil {
+		return *err
+	}
 	var errs []error
 	for _, sh := range s.shards() {
 		_, err := sh.failures()
@@ -424,11 +423,12 @@ func (s *Server) WaitServing(ctx context.Context) error {
 	}
 }
 
-// serves reports whether a shard serves players and each other one does too, or is stuck.
+// serves reports whether a shard serves players and each other one does too, or is stuck. A node
+// without a partition serves if the others have them all, and is stuck without the journal's database.
 func (s *Server) serves() bool {
 	any := false
 	if s.isPartitioned() {
-		if any = s.partitionOwners.AllOwned(); !any {
+		if any = s.partitionOwners.AllOwned() || s.isStandby() && s.journalAway(); !any {
 			return false
 		}
 	}

@@ -51,12 +51,6 @@ type Options struct {
 	Inherited map[string]Sockets
 	// Handoff has the parameters of a handoff, which needs at least a binary.
 	Handoff HandoffOptions
-
-	// Stop ends Open while it waits as a standby; nil if it cannot be ended.
-	Stop context.Context
-	// Standby is called when this process waits as a standby, and returns when ctx
-	// ends; it may be nil. Why returns what the standby waits for.
-	Standby func(ctx context.Context, why func() string)
 	// Instance identifies this process among the nodes that share its journal.
 	Instance string
 	// Lease is how long a heartbeat in the shared journal is valid; 0 for the default.
@@ -75,9 +69,9 @@ type Server struct {
 	dir             string
 	log             *slog.Logger
 	started         time.Time
-	runner          *runner.Runner // of part; an empty one in memory if partitions are distributed
+	runner          *runner.Runner // of the journal; an empty one in memory if the journal is in PostgreSQL
 	sharedJournal   sharedJournal
-	partition       *partition // the whole journal; nil if partitions are distributed (see partitions.go)
+	partition       *partition // the whole journal; nil if it is in PostgreSQL (see partitions.go)
 	rebalancer      rebalancer
 	partitionOwners cluster.Owners
 	receivedNotes   cluster.Notes
@@ -159,9 +153,7 @@ func (s *Server) openJournal() error {
 	c := &s.o.Config.Server
 	o := s.journalOptions()
 	storage := s.o.Storage
-	open := func(of runner.Storage, o runner.Options) (*runner.Runner, error) {
-		return openJournal(of, o, s.Inherited())
-	}
+	open := func() (*runner.Runner, error) { return openJournal(storage, o, s.Inherited()) }
 	lost := func() uint64 { return 0 }
 	switch {
 	case storage != nil:
@@ -176,14 +168,12 @@ func (s *Server) openJournal() error {
 		if err := s.prepareSharedJournal(); err != nil {
 			return err
 		}
-		if s.isPartitioned() && !s.Inherited() {
-			if err := s.checkShards(s.stopped()); err != nil {
+		if !s.Inherited() {
+			if err := s.checkShards(context.Background()); err != nil {
 				return err
 			}
 		}
-		if storage = memstore.New(); !s.isPartitioned() {
-			open = func(_ runner.Storage, o runner.Options) (*runner.Runner, error) { return s.openSharedJournal(o) }
-		}
+		storage = memstore.New()
 	default:
 		if err := refuseUndrainedPostgres(s.dir, s.o.Config); err != nil {
 			return err
@@ -196,22 +186,15 @@ func (s *Server) openJournal() error {
 		storage, lost = journal, journal.Lost
 	}
 	// Open it, and explain what the host can do about an error.
-	r, err := open(storage, o)
+	r, err := open()
 	if errors.Is(err, runner.ErrLocked) && !s.Inherited() {
-		r, err = s.awaitLock(func() (*runner.Runner, error) { return open(storage, o) })
+		r, err = s.awaitLock(open)
 	}
 	if errors.Is(err, runner.ErrLocked) {
 		return fmt.Errorf("another server uses %s; 'wamble status --data %s' asks it", s.dir, s.dir)
 	}
-	if errors.Is(err, runner.ErrDamaged) {
-		return fmt.Errorf("open the journal: %w\nNothing was changed, and what the database has is safe. 'wamble runner salvage --dir %s NEW' takes what was "+
-			"committed before the damage", err, JournalDir(s.dir))
-	}
-	if errors.Is(err, runner.ErrSchema) {
-		return fmt.Errorf("open the journal: %w\nNothing was changed: run the wamble that wrote it, or one that is newer", err)
-	}
 	if err != nil {
-		return fmt.Errorf("open the journal: %w", err)
+		return s.explainJournal(err)
 	}
 	if n := lost(); n > 0 {
 		s.log.Error("the journal is shorter than what was acknowledged: a log was cut, or the disk has lost what it had synced. "+
@@ -219,18 +202,31 @@ func (s *Server) openJournal() error {
 			"journal", JournalDir(s.dir), "missing_writes", n)
 	}
 	s.runner = r
-	if s.partition == nil && !s.isPartitioned() {
+	if !s.isPartitioned() {
 		s.partition = &partition{s: s, runner: r}
 	}
 	s.closers = append(s.closers, r.Close)
 	if s.isPartitioned() {
 		s.preparePartitions()
 		if err := s.inheritPartitions(); err != nil {
-			return fmt.Errorf("open the journal: %w", err)
+			return s.explainJournal(err)
 		}
 	}
 	s.host, err = s.newHost()
 	return err
+}
+
+// explainJournal adds to an error of opening the journal what the host can do.
+func (s *Server) explainJournal(err error) error {
+	advice := ""
+	switch {
+	case errors.Is(err, runner.ErrDamaged):
+		advice = fmt.Sprintf("\nNothing was changed, and what the database has is safe. 'wamble runner salvage --dir %s NEW' takes what was "+
+			"committed before the damage", JournalDir(s.dir))
+	case errors.Is(err, runner.ErrSchema):
+		advice = "\nNothing was changed: run the wamble that wrote it, or one that is newer"
+	}
+	return fmt.Errorf("open the journal: %w%s", err, advice)
 }
 
 // journalOptions returns the options of the journal. Schema, space and durability follow
@@ -266,7 +262,7 @@ func openJournal(s runner.Storage, o runner.Options, inherited bool) (*runner.Ru
 }
 
 // Run serves until ctx ends, then stops in order and returns nil. If it cannot go on, it
-// returns why, as ErrDeposed. In either case it closes the server.
+// returns why. In either case it closes the server.
 func (s *Server) Run(ctx context.Context) error {
 	ctx, end := context.WithCancel(ctx)
 	defer end()
@@ -279,7 +275,6 @@ func (s *Server) Run(ctx context.Context) error {
 	s.runBackground("the end of a handoff", func() {
 		s.successor.Finish(ctx, s.runtimes(), s.o.Handoff.Version, s.opened, s.log, answerHandoff)
 	})
-	s.drainLeftovers(ctx)
 	s.serveAdmin(s.adminListener())
 	for _, r := range s.redirectors() {
 		s.serveRedirect(r)
@@ -297,6 +292,7 @@ func (s *Server) Run(ctx context.Context) error {
 		s.startRebalancer()
 	} else {
 		stopJanitor = s.janitor(ctx, s.runner)
+		s.drainLeftovers(ctx, s.runner)
 	}
 	// Wait for the end, and stop in order.
 	var err error
@@ -308,9 +304,6 @@ func (s *Server) Run(ctx context.Context) error {
 	case <-s.running.allFailed:
 		err = s.whyAllFailed()
 		s.stop()
-	case <-s.deposed():
-		err = ErrDeposed
-		s.stopDeposed()
 	}
 	stopJanitor()
 	end()

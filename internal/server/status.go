@@ -33,6 +33,9 @@ func (s *Server) Status(ctx context.Context) admin.Status {
 	status.Backups = s.backupStatus()
 	if s.isPartitioned() {
 		status.Parts = s.partStatus()
+		if s.isStandby() {
+			status.Journal.State = s.waiting()
+		}
 		for _, part := range s.runners() {
 			stats := part.Stats()
 			status.Journal.DeadLetters += stats.DeadLetters
@@ -40,6 +43,9 @@ func (s *Server) Status(ctx context.Context) admin.Status {
 				status.Journal.State = stats.State.String()
 			}
 		}
+	}
+	if p := s.partitionOf(0); p != nil {
+		r = p.runner.Stats()
 	}
 	for _, d := range s.removedProfiles() {
 		q := d.profile.shards[0].runtime.Queue(&r)

@@ -226,7 +226,7 @@ func TestTwoMachinesOtherShards(t *testing.T) {
 	before := pgtest.Query[string](t, db, epochs)
 	for _, n := range []string{"1", "2", "8"} {
 		text := strings.Replace(clusterConf(db, "b"), "(def shards 4)", "(def shards "+n+")", 1)
-		s, err := Open(Options{Config: loadConf(t, text), Dir: t.TempDir(), Stop: t.Context()})
+		s, err := Open(Options{Config: loadConf(t, text), Dir: t.TempDir()})
 		if err == nil {
 			s.Close()
 		}

@@ -98,9 +98,9 @@ func TestUnusableJournalAtStart(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), patience)
 			defer cancel()
-			s, err := Open(Options{Config: loadConf(t, shared(tc.db, "one")+tc.more), Dir: t.TempDir(), Stop: ctx})
+			s, err := Open(Options{Config: loadConf(t, shared(tc.db, "one")+tc.more), Dir: t.TempDir()})
 			if err == nil {
-				s.Close()
+				err = s.Run(ctx)
 			}
 			var wrong *store.Unusable
 			if !errors.As(err, &wrong) || !strings.Contains(err.Error(), tc.want) ||
