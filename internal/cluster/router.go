@@ -76,7 +76,8 @@ func Listen(o Options, address string, owners *Owners, local Local) (*Router, er
 	}
 	r.mesh, err = mesh.Open(l, mesh.Options{
 		Name: o.Node, Receive: r.receive, Event: r.showViews, Answer: local.Answer, Subscribed: r.republishViews,
-		Lost: r.connectionLost, Left: r.nodeLeft, Report: local.Panicked, Log: o.Logger,
+		Unlisted: func() { o.Log.Hasten(o.Journal) }, Lost: r.connectionLost, Left: r.nodeLeft,
+		Report: local.Panicked, Log: o.Logger,
 	})
 	if err != nil {
 		l.Close()
@@ -167,14 +168,9 @@ func (r *Router) Forward(profile string, part int, in transport.Arrivals) {
 	}
 }
 
-// forwardReply sends a packet to a client that is connected to another node. If it is lost, that node is
-// told to end the connection, if any.
+// forwardReply sends a packet to a client that is connected to another node.
 func (r *Router) forwardReply(profile []byte, part int, to wamble.Peer, packet []byte) {
-	f := mesh.Frame{Kind: mesh.KindReply, Name: profile, Part: uint8(part), Client: to, Data: packet}
-	if !r.mesh.Send(to.Node, &f) && to.Stream() {
-		f.Kind, f.Data = mesh.KindHangUp, nil
-		r.mesh.Send(to.Node, &f)
-	}
+	r.mesh.Send(to.Node, &mesh.Frame{Kind: mesh.KindReply, Name: profile, Part: uint8(part), Client: to, Data: packet})
 }
 
 func (r *Router) disconnect(profile string, peer wamble.Peer) {

@@ -43,6 +43,9 @@ type Options struct {
 	Answer func(ctx context.Context, from, what string, question []byte) ([]byte, error)
 	// Subscribed is called when a node subscribes to the events of a name on a connection.
 	Subscribed func(name string)
+	// Unlisted is called, not too often, when a process connects whose key is not listed: SetNodes may be
+	// late.
+	Unlisted func()
 	// Lost is called when the connection to a node has ended, and Left when that from a node has. Frames
 	// that were under way may be lost.
 	Lost, Left func(node uint32)
@@ -50,32 +53,20 @@ type Options struct {
 	Report func(error)
 	Log    *slog.Logger // nil discards
 
-	timing timing // zero fields stand for the defaults
+	timing timing // the zero value stands for usual
 }
 
-// timing has the times of connections, with their defaults.
+// timing has the times of connections.
 type timing struct {
-	handshake time.Duration // longest handshake of the listening end; 2 s
-	dial      time.Duration // longest time to connect, with the handshake; 3 s
-	silence   time.Duration // after which a connection is given up, in spite of pings; 4 s
-	first     time.Duration // pause after the first failure, doubled each time; 50 ms
-	last      time.Duration // longest pause; 2 s
+	handshake time.Duration // longest handshake of the listening end
+	dial      time.Duration // longest time to connect, with the handshake
+	silence   time.Duration // after which a connection is given up, in spite of pings
+	first     time.Duration // pause after the first failure, doubled each time
+	last      time.Duration // longest pause
 }
 
-func (t timing) withDefaults() timing {
-	for _, d := range []struct {
-		field *time.Duration
-		is    time.Duration
-	}{
-		{&t.handshake, 2 * time.Second}, {&t.dial, 3 * time.Second}, {&t.silence, 4 * time.Second},
-		{&t.first, 50 * time.Millisecond}, {&t.last, 2 * time.Second},
-	} {
-		if *d.field == 0 {
-			*d.field = d.is
-		}
-	}
-	return t
-}
+var usual = timing{handshake: 2 * time.Second, dial: 3 * time.Second, silence: 4 * time.Second,
+	first: 50 * time.Millisecond, last: 2 * time.Second}
 
 // Mesh has this node's connections to and from the other nodes.
 type Mesh struct {
@@ -100,6 +91,7 @@ type Mesh struct {
 	subscriptions map[string]bool   // names of events this node subscribes to
 	listed        map[string]string // names of the nodes that may connect, by key
 	relisted      chan struct{}     // closed when listed is replaced
+	told          time.Time         // when Options.Unlisted was called last
 
 	subscribersMu sync.RWMutex
 	subscribers   map[*subscription]struct{} // of other nodes
@@ -136,9 +128,12 @@ func Open(l net.Listener, o Options) (*Mesh, error) {
 	if o.Name == "" || len(o.Name) > MaxName {
 		return nil, fmt.Errorf("the name of a node has 1 to %d bytes, not %d", MaxName, len(o.Name))
 	}
-	m := &Mesh{o: o, log: o.Log, listener: l, timing: o.timing.withDefaults(), subscriptions: map[string]bool{},
+	m := &Mesh{o: o, log: o.Log, listener: l, timing: o.timing, subscriptions: map[string]bool{},
 		relisted: make(chan struct{}), subscribers: map[*subscription]struct{}{},
 		unproven: unproven{conns: map[net.Conn]*unprovenConn{}}}
+	if m.timing == (timing{}) {
+		m.timing = usual
+	}
 	if m.log == nil {
 		m.log = slog.New(slog.DiscardHandler)
 	}
@@ -175,28 +170,32 @@ func (m *Mesh) Key() string { return m.key }
 
 // Send queues a frame for a node, and returns false if it is lost. It never blocks, and does not retain
 // f. Packets and ends of connections go to the node that serves them, replies and hang-ups to the node
-// that has dialled this one.
+// that has dialled this one. If a reply to a WebSocket connection is lost, that node is told to end the
+// connection.
 func (m *Mesh) Send(to uint32, f *Frame) bool {
+	var err error = errLost
 	if n := (*m.nodes.Load())[to]; n != nil {
-		var err error = errLost
-		if f.Kind.back() {
-			if e := n.caller.Load(); e != nil {
-				if err = e.add(f); err == errSlowReader {
-					e.Close()
-				}
-			}
-		} else if l := n.link.Load(); l != nil {
+		if l := n.link.Load(); l != nil && !f.Kind.back() {
 			if err = l.add(f); err == errSlowReader {
 				l.cancel()
 			}
-		}
-		if err == nil {
-			m.sent.Add(1)
-			return true
+		} else if e := n.caller.Load(); e != nil && f.Kind.back() {
+			err = e.add(f)
+			full := err
+			if err == errLost && f.Client.Stream() {
+				full = e.add(&Frame{Kind: KindHangUp, Part: f.Part, Name: f.Name, Client: f.Client})
+			}
+			if full == errSlowReader {
+				e.Close()
+			}
 		}
 	}
-	m.lost.Add(1)
-	return false
+	if err != nil {
+		m.lost.Add(1)
+		return false
+	}
+	m.sent.Add(1)
+	return true
 }
 
 // Connected returns the names of the nodes to which there is a connection, sorted.
@@ -257,6 +256,9 @@ func (m *Mesh) forget(n *node) {
 	}
 }
 
+// unlistedEvery is the shortest interval between two calls of Options.Unlisted.
+const unlistedEvery = 200 * time.Millisecond
+
 // awaitListed returns the name of the node with a key. It waits for the node to be listed for as long as a
 // handshake may take: one that starts may connect before the caller of SetNodes has seen it. "" if it is
 // not listed.
@@ -266,9 +268,16 @@ func (m *Mesh) awaitListed(key string) string {
 	for {
 		m.mu.Lock()
 		name, relisted := m.listed[key], m.relisted
+		tell := name == "" && m.o.Unlisted != nil && time.Since(m.told) >= unlistedEvery
+		if tell {
+			m.told = time.Now()
+		}
 		m.mu.Unlock()
 		if name != "" {
 			return name
+		}
+		if tell {
+			m.o.Unlisted()
 		}
 		select {
 		case <-relisted:
@@ -309,7 +318,7 @@ func (m *Mesh) receive(from uint32, frames []Frame, back bool) {
 // http2 are the parameters of HTTP/2 of both ends. A connection on which nothing arrives is pinged.
 func (m *Mesh) http2() *http.HTTP2Config {
 	return &http.HTTP2Config{MaxReadFrameSize: readBuffer, SendPingTimeout: m.timing.silence / 2,
-		PingTimeout: m.timing.silence / 2, WriteByteTimeout: m.timing.silence}
+		PingTimeout: m.timing.silence / 2}
 }
 
 // Addr returns the address at which the mesh listens.

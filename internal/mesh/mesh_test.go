@@ -212,16 +212,14 @@ func TestIdentity(t *testing.T) {
 	}
 }
 
-// TestNotListedYet: a node that dials before it is listed is accepted when it is.
+// TestNotListedYet: a node that dials before it is listed makes the list be read, and is accepted when it
+// is listed.
 func TestNotListedYet(t *testing.T) {
 	t.Parallel()
-	a, b := open(t, "a"), open(t, "b")
+	unlisted := make(chan struct{}, 1)
+	a, b := open(t, "a"), open(t, "b", func(o *Options) { o.Unlisted = func() { unlisted <- struct{}{} } })
 	a.knows(b)
-	watchtest.Until(t, "b waits", func() bool {
-		b.unproven.mu.Lock()
-		defer b.unproven.mu.Unlock()
-		return len(b.unproven.conns) == 1
-	})
+	<-unlisted
 	b.SetNodes([]Node{a.silent()})
 	a.connected("b")
 	if got := b.Stats().Refused; got != 0 {
@@ -497,6 +495,39 @@ func TestNeverReads(t *testing.T) {
 	}
 }
 
+// TestLostReply: if there is no room for a reply to a WebSocket connection, its node is told to end that
+// connection, and others go on. If there is no room for that either, the exchange ends.
+func TestLostReply(t *testing.T) {
+	t.Parallel()
+	m := open(t, "m")
+	m.mu.Lock()
+	n := m.Mesh.node("slow")
+	m.mu.Unlock()
+	e := &exchange{outbox: newOutbox()}
+	n.caller.Store(e)
+	large := reply(packet(7, ""), strings.Repeat("x", 1000))
+	for m.Send(n.number, large) {
+	}
+	var last Frame
+	for rest, size := e.streams, 0; len(rest) > 0; rest = rest[size:] {
+		var err error
+		if size, err = last.next(rest); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if last.Kind != KindHangUp || last.Client.Route != 7 || string(last.Name) != "main" {
+		t.Errorf("got %+v, want the end of connection 7", last)
+	}
+	if !m.Send(n.number, reply(packet(0, ""), "datagram")) {
+		t.Error("a datagram is lost, too")
+	}
+	for i := 0; !e.ended; i++ {
+		if m.Send(n.number, large) || i > roomAll {
+			t.Fatal("ends of connections wait without a bound")
+		}
+	}
+}
+
 // TestBurst: while a burst of datagrams is sent, packets of a WebSocket connection arrive, all and in
 // order, in both directions.
 func TestBurst(t *testing.T) {
@@ -604,7 +635,8 @@ func TestSilent(t *testing.T) {
 	a.connected("b c")
 	first := (*a.nodes.Load())[Number("c")].link.Load()
 	p.stopped.Store(true)
-	watchtest.Until(t, "both have given up the connection", func() bool { return a.lost.Load() == 1 && b.left.Load() == 1 })
+	watchtest.Until(t, "both have given up the connection",
+		func() bool { return a.lost.Load() == 1 && b.left.Load() == 1 })
 	if (*a.nodes.Load())[Number("c")].link.Load() != first {
 		t.Error("the connection to a node that has nothing to say was given up")
 	}
@@ -704,28 +736,41 @@ func TestWrongDirection(t *testing.T) {
 	}
 }
 
-func BenchmarkRelay(b *testing.B) {
-	var got atomic.Int64
-	var all []*Mesh
+// benchmark returns two connected nodes; what y sends to x is passed to receive.
+func benchmark(b *testing.B, receive func(x *Mesh, frames []Frame), replies func([]Frame)) (x, y *Mesh) {
+	b.Helper()
+	both := map[string]*Mesh{}
 	for _, name := range []string{"x", "y"} {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			b.Fatal(err)
 		}
-		m, err := Open(l, Options{Name: name,
-			Receive: func(_ uint32, frames []Frame) { got.Add(int64(len(frames))) }})
+		m, err := Open(l, Options{Name: name, Receive: func(_ uint32, frames []Frame) {
+			if name == "x" {
+				receive(both["x"], frames)
+			} else {
+				replies(frames)
+			}
+		}})
 		if err != nil {
 			b.Fatal(err)
 		}
-		defer m.Close()
-		all = append(all, m)
+		b.Cleanup(func() { m.Close() })
+		both[name] = m
 	}
-	x, y := all[0], all[1]
+	x, y = both["x"], both["y"]
 	y.SetNodes([]Node{{"x", x.Addr().String(), x.Key()}})
 	x.SetNodes([]Node{{"y", "", y.Key()}})
 	for len(y.Connected()) == 0 {
 		time.Sleep(time.Millisecond)
 	}
+	return x, y
+}
+
+// BenchmarkRelay: packets as fast as they go.
+func BenchmarkRelay(b *testing.B) {
+	var got atomic.Int64
+	x, y := benchmark(b, func(_ *Mesh, frames []Frame) { got.Add(int64(len(frames))) }, nil)
 	f := packet(0, strings.Repeat("x", 60))
 	b.ReportAllocs()
 	for b.Loop() {
@@ -735,6 +780,22 @@ func BenchmarkRelay(b *testing.B) {
 	}
 	for got.Load() < int64(b.N) {
 		time.Sleep(time.Millisecond)
+	}
+}
+
+// BenchmarkEcho: a packet and its reply, one after the other.
+func BenchmarkEcho(b *testing.B) {
+	back := make(chan struct{}, 1)
+	x, y := benchmark(b, func(x *Mesh, frames []Frame) {
+		for i := range frames {
+			x.Send(frames[i].Client.Node, reply(&frames[i], "reply"))
+		}
+	}, func([]Frame) { back <- struct{}{} })
+	f := packet(0, strings.Repeat("x", 60))
+	b.ReportAllocs()
+	for b.Loop() {
+		y.Send(x.Self(), f)
+		<-back
 	}
 }
 
