@@ -32,7 +32,8 @@ var unguarded = map[string]string{
 	"internal/loader/run.go playBoth":               "the same",
 	"internal/store/postgres/pglog/progress.go":     "the same",
 	"internal/transport/handshake.go dialWebSocket": "sets a deadline",
-	"internal/mesh/dial.go dialOnce":                "sets a deadline",
+	"internal/mesh/link.go connect":                 "ends the connection",
+	"internal/mesh/serve.go serveEvents":            "ends the subscription",
 	"runner/workerloop.go turns":                    "each turn recovers",
 }
 

@@ -76,7 +76,7 @@ var rooms = []room{
 	// transport: http.Server takes its error log as a *log.Logger; recvmmsg and
 	// sendmmsg take arrays of C structs; link is measured over a real socket.
 	{name: "internal/transport", may: []string{"internal/guard", "wire", "."}, tests: []string{"internal/link"}, also: []string{"log", "unsafe"}},
-	{name: "internal/mesh", may: []string{"internal/guard", "wire", "."}},
+	{name: "internal/mesh", may: []string{"internal/guard", "internal/share", "wire", "."}},
 	{name: "client", may: []string{"internal/transport", "internal/link", "wire", "."}},
 	{name: "client/clienttest", may: []string{"internal/transport", "internal/link", "wire", "."}},
 	{name: "internal/play", may: []string{"wire", ".", "chess"}, pure: true},

@@ -2,8 +2,6 @@ package web_test
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -28,12 +26,8 @@ func journalIn(t testing.TB) func(node string) string {
 func TestMachines(t *testing.T) {
 	t.Parallel()
 	inDatabase := journalIn(t)
-	key := filepath.Join(t.TempDir(), "key")
-	if err := os.WriteFile(key, []byte(strings.Repeat("secret ", 8)), 0o600); err != nil {
-		t.Fatal(err)
-	}
 	text := func(node string) string {
-		return conf(fmt.Sprintf("(def min-boards 8) (def shards 4) (def cluster-address \"127.0.0.1:0\") (def cluster-key-file %q)\n", key)) + inDatabase(node)
+		return conf("(def min-boards 8) (def shards 4) (def cluster-address \"127.0.0.1:0\")\n") + inDatabase(node)
 	}
 	one, two := serve(t, text("one")), serve(t, text("two"))
 	p := meet(t, screen{width: 1440, height: 1000})

@@ -42,8 +42,7 @@ func Validity(c *tls.Certificate, now time.Time) (Severity, string) {
 	return SeverityOK, "the TLS certificate is valid until " + day(end)
 }
 
-// Secrets checks the certificate and password files of profiles and of the journal, and the
-// secret of the cluster.
+// Secrets checks the certificate and password files of profiles and of the journal.
 func Secrets(c *config.Config, profiles []*config.Profile, now time.Time) []Finding {
 	p := &diagnosis{}
 	for _, cfg := range profiles {
@@ -54,9 +53,6 @@ func Secrets(c *config.Config, profiles []*config.Profile, now time.Time) []Find
 	}
 	if c.Server.Journal == "postgres" && c.Server.JournalPassFile != "" {
 		p.password("journal-db-pass-file", c.JournalStore())
-	}
-	if file := c.Server.ClusterKeyFile; file != "" {
-		p.clusterKey(file)
 	}
 	return p.findings
 }
@@ -72,15 +68,6 @@ func (p *diagnosis) certificate(cfg *config.Profile, now time.Time) {
 		verdict, text := Validity(c, now)
 		p.add(verdict, subject, "renew it, then 'wamble reload'", "%s", text)
 	}
-}
-
-func (p *diagnosis) clusterKey(file string) {
-	if _, err := config.ClusterKey(file); err != nil {
-		p.add(SeverityError, "cluster-key-file", "copy the file from another machine, or make it: (umask 077; head -c "+
-			"32 /dev/urandom | base64 >"+file+"); it belongs to the user who runs the server", "%v", err)
-		return
-	}
-	p.add(SeverityOK, "cluster-key-file", "", "%s can be read", file)
 }
 
 func (p *diagnosis) password(subject string, db config.Database) {

@@ -4,13 +4,16 @@ import (
 	"maps"
 	"slices"
 	"sync/atomic"
+
+	"wamble/internal/mesh"
+	"wamble/internal/store/postgres/pglog"
 )
 
 // Owners has the holders of the journal's partitions and the live nodes, as of the last
 // heartbeat. It may be read concurrently.
 type Owners struct {
-	current atomic.Pointer[[]Location]        // by partition
-	nodes   atomic.Pointer[map[string]string] // mesh addresses of the live nodes, by name
+	current atomic.Pointer[[]Location]           // by partition
+	nodes   atomic.Pointer[map[string]mesh.Node] // live nodes, by name
 	// Changed is called by Set after a change; it may be nil.
 	Changed func()
 }
@@ -44,17 +47,20 @@ func (p *Owners) Locations() []Location {
 	return nil
 }
 
-// LiveNodes returns the mesh addresses of the live nodes, by name. The caller must not change
-// the map.
-func (p *Owners) LiveNodes() map[string]string {
+// LiveNodes returns the live nodes, by name. The caller must not change the map.
+func (p *Owners) LiveNodes() map[string]mesh.Node {
 	if at := p.nodes.Load(); at != nil {
 		return *at
 	}
 	return nil
 }
 
-// Set stores the holders and nodes, and calls Changed if they differ from before.
-func (p *Owners) Set(list []Location, nodes map[string]string) {
+// Set stores the holders and the live nodes, and calls Changed if they differ from before.
+func (p *Owners) Set(list []Location, live []pglog.Node) {
+	nodes := map[string]mesh.Node{}
+	for _, n := range live {
+		nodes[n.Name] = mesh.Node{Name: n.Name, Address: n.Address, Key: n.Key}
+	}
 	before, were := p.current.Load(), p.LiveNodes()
 	p.current.Store(&list)
 	p.nodes.Store(&nodes)

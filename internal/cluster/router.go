@@ -3,13 +3,11 @@ package cluster
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
+	"maps"
 	"net"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"wamble"
@@ -30,15 +28,11 @@ type Router struct {
 	o             Options
 	local         Local
 	owned         *Owners
-	address       string // configured
-	key           mesh.Key
 	self          uint32
-	listener      net.Listener
-	questionSlots chan struct{}             // semaphore of questions about boards
-	mesh          atomic.Pointer[mesh.Mesh] // nil until Run has opened it
+	mesh          *mesh.Mesh
+	questionSlots chan struct{} // semaphore of questions about boards
 
-	mu          sync.Mutex // guards what follows
-	closed      bool
+	mu          sync.Mutex              // guards what follows
 	owners      []string                // last known holder of each partition
 	remoteConns map[remoteConn]struct{} // connections at other nodes that have sent packets here
 }
@@ -49,12 +43,6 @@ type remoteConn struct {
 	part    int
 	peer    wamble.Peer
 }
-
-// oldKey is the name of the note in which older versions kept the key of the mesh.
-const oldKey = "mesh/key"
-
-// joinPause is the pause after a failure to open the mesh.
-const joinPause = 500 * time.Millisecond
 
 // Profile is a profile that runs on this node.
 type Profile interface {
@@ -73,21 +61,29 @@ type Local struct {
 	// Answer answers a question of another node.
 	Answer   func(ctx context.Context, node, what string, question []byte) ([]byte, error)
 	Panicked func(error)
-	// Opened is called with the address at which other nodes reach this one.
-	Opened func(address string)
 }
 
-// Listen makes a router that listens at an address. Nodes with the same key may connect if they
-// are among the live nodes of owners.
-func Listen(o Options, address string, key mesh.Key, owners *Owners, local Local) (*Router, error) {
+// Listen opens a router that listens at an address. Connections of the live nodes of owners are
+// accepted. Errors: that of the listener.
+func Listen(o Options, address string, owners *Owners, local Local) (*Router, error) {
 	l, err := net.Listen("tcp", address)
 	if err != nil {
 		return nil, err
 	}
-	return &Router{
-		o: o, local: local, owned: owners, address: address, key: key, self: mesh.Number(o.Node), listener: l,
+	r := &Router{
+		o: o, local: local, owned: owners, self: mesh.Number(o.Node),
 		questionSlots: make(chan struct{}, maxBoardQuestions), remoteConns: map[remoteConn]struct{}{},
-	}, nil
+	}
+	r.mesh, err = mesh.Open(l, mesh.Options{
+		Name: o.Node, Receive: r.receive, Event: r.showViews, Answer: local.Answer, Subscribed: r.republishViews,
+		Unlisted: func() { o.Log.Hasten(o.Journal) }, Lost: r.connectionLost, Left: r.nodeLeft,
+		Report: local.Panicked, Log: o.Logger,
+	})
+	if err != nil {
+		l.Close()
+		return nil, err
+	}
+	return r, nil
 }
 
 // Number returns the mesh number of this node; 0 if it has no cluster-address.
@@ -98,61 +94,8 @@ func (r *Router) Number() uint32 {
 	return r.self
 }
 
-// Close ends the mesh, or the listener if the mesh is not open.
-func (r *Router) Close() error {
-	r.mu.Lock()
-	r.closed = true
-	m := r.mesh.Swap(nil)
-	r.mu.Unlock()
-	var closer io.Closer = r.listener
-	if m != nil {
-		closer = m
-	}
-	if err := closer.Close(); !errors.Is(err, net.ErrClosed) {
-		return err
-	}
-	return nil
-}
-
-// Run opens the mesh, and tries again until that succeeds or ctx ends.
-func (r *Router) Run(ctx context.Context) {
-	for {
-		err := r.open(ctx)
-		if err == nil || ctx.Err() != nil {
-			return
-		}
-		r.o.Logger.Warn("other machines do not reach this one yet", "err", err)
-		sleep(ctx, joinPause)
-	}
-}
-
-func (r *Router) open(ctx context.Context) error {
-	if err := r.o.Log.Forget(ctx, r.o.Journal, oldKey, 0); err != nil {
-		return err
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.closed {
-		return nil
-	}
-	m, err := mesh.Open(r.listener, mesh.Options{
-		Name: r.o.Node, Key: r.key, Receive: r.receive, Answer: r.local.Answer, Subscribed: r.republishViews,
-		Lost:   r.nodeLost,
-		Report: r.local.Panicked, Log: r.o.Logger,
-	})
-	if err != nil {
-		return err
-	}
-	r.mesh.Store(m)
-	address := r.address
-	if host, port, err := net.SplitHostPort(address); err == nil && port == "0" { // the kernel has chosen
-		_, port, _ = net.SplitHostPort(r.listener.Addr().String())
-		address = net.JoinHostPort(host, port)
-	}
-	r.local.Opened(address)
-	r.updateNodes()
-	return nil
-}
+// Close ends the connections.
+func (r *Router) Close() error { return r.mesh.Close() }
 
 // JoinPort makes a port send packets for clients of other nodes over the mesh.
 func (r *Router) JoinPort(profile string, p *transport.Port) {
@@ -182,25 +125,13 @@ func (r *Router) ApplyOwners() {
 	}
 }
 
-// updateNodes passes the live nodes and their addresses to the mesh.
-func (r *Router) updateNodes() {
-	m := r.mesh.Load()
-	if m == nil {
-		return
-	}
-	var list []mesh.Node
-	for name, address := range r.owned.LiveNodes() {
-		list = append(list, mesh.Node{Name: name, Address: address})
-	}
-	m.SetNodes(list)
-}
+// updateNodes passes the live nodes to the mesh.
+func (r *Router) updateNodes() { r.mesh.SetNodes(slices.Collect(maps.Values(r.owned.LiveNodes()))) }
 
 // NotifyChange makes the connected nodes send their next heartbeat at once.
 func (r *Router) NotifyChange() {
-	if m := r.mesh.Load(); m != nil {
-		for _, name := range m.Connected() {
-			m.Send(mesh.Number(name), &mesh.Frame{Kind: mesh.KindLook})
-		}
+	for _, name := range r.mesh.Connected() {
+		r.mesh.Send(mesh.Number(name), &mesh.Frame{Kind: mesh.KindLook})
 	}
 }
 
@@ -219,32 +150,27 @@ func (r *Router) Forward(profile string, part int, in transport.Arrivals) {
 		return
 	}
 	node := r.owned.Owner(part).Node
-	m, to := r.mesh.Load(), mesh.Number(node)
-	if node == "" {
-		m = nil
-	}
+	to := mesh.Number(node)
 	f := mesh.Frame{Name: []byte(profile), Part: uint8(part)}
 	for _, p := range in.Packets {
 		if p.Peer.Node != r.self {
 			continue // forwarded by another node already: it could go in a circle
 		}
 		f.Kind, f.Client, f.Data = mesh.KindPacket, p.Peer, p.Data
-		if (m == nil || !m.Send(to, &f)) && p.Peer.Stream() {
+		if (node == "" || !r.mesh.Send(to, &f)) && p.Peer.Stream() {
 			r.disconnect(profile, p.Peer)
 		}
 	}
 	for _, peer := range in.Ended {
-		if f.Kind, f.Client, f.Data = mesh.KindEnded, peer, nil; peer.Node == r.self && m != nil {
-			m.Send(to, &f)
+		if f.Kind, f.Client, f.Data = mesh.KindEnded, peer, nil; peer.Node == r.self && node != "" {
+			r.mesh.Send(to, &f)
 		}
 	}
 }
 
 // forwardReply sends a packet to a client that is connected to another node.
 func (r *Router) forwardReply(profile []byte, part int, to wamble.Peer, packet []byte) {
-	if m := r.mesh.Load(); m != nil {
-		m.Send(to.Node, &mesh.Frame{Kind: mesh.KindReply, Name: profile, Part: uint8(part), Client: to, Data: packet})
-	}
+	r.mesh.Send(to.Node, &mesh.Frame{Kind: mesh.KindReply, Name: profile, Part: uint8(part), Client: to, Data: packet})
 }
 
 func (r *Router) disconnect(profile string, peer wamble.Peer) {
@@ -254,8 +180,7 @@ func (r *Router) disconnect(profile string, peer wamble.Peer) {
 }
 
 // receive handles frames of another node: packets and ends of connections for shards of
-// this node, replies and disconnects for clients of this node, events, and requests for a
-// heartbeat.
+// this node, replies and disconnects for clients of this node, and requests for a heartbeat.
 func (r *Router) receive(from uint32, frames []mesh.Frame) {
 	var p Profile
 	var name string
@@ -295,8 +220,6 @@ func (r *Router) receive(from uint32, frames []mesh.Frame) {
 		case mesh.KindHangUp:
 			p.Port().Disconnect(wamble.Peer{Addr: f.Client.Addr, Route: f.Client.Route, Node: r.self},
 				transport.CloseGoingAway, "")
-		case mesh.KindEvent:
-			p.ShowViews(f.Data)
 		}
 	}
 	flush()
@@ -312,14 +235,13 @@ func (r *Router) deliver(p Profile, name string, from uint32, f *mesh.Frame) {
 		r.mu.Unlock()
 	}
 	taken = taken && p.Port().DeliverForwarded(int(f.Part), transport.Packet{Peer: f.Client, Data: f.Data})
-	if m := r.mesh.Load(); !taken && f.Client.Stream() && m != nil {
-		m.Send(from, &mesh.Frame{Kind: mesh.KindHangUp, Name: f.Name, Part: f.Part, Client: f.Client})
+	if !taken && f.Client.Stream() {
+		r.mesh.Send(from, &mesh.Frame{Kind: mesh.KindHangUp, Name: f.Name, Part: f.Part, Client: f.Client})
 	}
 }
 
-// nodeLost handles the loss of the mesh connection to a node: the node's clients count as
-// disconnected, and clients of this node that it served are disconnected.
-func (r *Router) nodeLost(node uint32) {
+// nodeLeft handles the end of the connection from a node: the node's clients count as disconnected.
+func (r *Router) nodeLeft(node uint32) {
 	r.mu.Lock()
 	var gone []remoteConn
 	for s := range r.remoteConns {
@@ -328,13 +250,20 @@ func (r *Router) nodeLost(node uint32) {
 			delete(r.remoteConns, s)
 		}
 	}
-	owners := slices.Clone(r.owners)
 	r.mu.Unlock()
 	for _, s := range gone {
 		if p, ok := r.local.Profile(s.profile); ok && p.Port() != nil {
 			p.Port().DeliverEnd(s.part, s.peer)
 		}
 	}
+}
+
+// connectionLost handles the loss of the connection to a node: clients of this node that the other one
+// serves are disconnected.
+func (r *Router) connectionLost(node uint32) {
+	r.mu.Lock()
+	owners := slices.Clone(r.owners)
+	r.mu.Unlock()
 	for part, owner := range owners {
 		if owner != "" && mesh.Number(owner) == node {
 			r.disconnectPartition(part)
@@ -342,19 +271,14 @@ func (r *Router) nodeLost(node uint32) {
 	}
 }
 
-// Ask sends a question to another node and decodes the answer. Errors wrap mesh.ErrAway
-// if the mesh is not open.
+// Ask sends a question to another node and decodes the answer.
 func (r *Router) Ask(ctx context.Context, node, what string, question, answer any) error {
 	if r == nil {
 		return fmt.Errorf("%s: %w: this machine has no cluster-address", node, mesh.ErrAway)
 	}
-	m := r.mesh.Load()
-	if m == nil {
-		return fmt.Errorf("%s: %w: this machine is starting", node, mesh.ErrAway)
-	}
 	b, err := json.Marshal(question)
 	if err == nil {
-		b, err = m.Ask(ctx, node, what, b)
+		b, err = r.mesh.Ask(ctx, node, what, b)
 	}
 	if err == nil {
 		err = json.Unmarshal(b, answer)
@@ -390,18 +314,21 @@ func (r *Router) panicked(err error) {
 
 // PublishViews publishes changed boards of a shard of this node to the nodes with watchers.
 func (r *Router) PublishViews(name string, in *profile.BoardViews) {
-	if r == nil {
-		return
-	}
-	m := r.mesh.Load()
-	if m == nil || !m.Wanted(name) {
+	if r == nil || !r.mesh.Wanted(name) {
 		return
 	}
 	for i := range in.Boards {
 		b, err := profile.AppendInput(nil, &profile.BoardViews{Boards: in.Boards[i : i+1]})
 		if err == nil {
-			m.Publish(name, uint64(in.Boards[i].Board.ID), b)
+			r.mesh.Publish(name, uint64(in.Boards[i].Board.ID), b)
 		}
+	}
+}
+
+// showViews passes changed boards of another node to the watchers of a profile.
+func (r *Router) showViews(name string, data []byte) {
+	if p, ok := r.local.Profile(name); ok {
+		p.ShowViews(data)
 	}
 }
 
@@ -416,14 +343,12 @@ func (r *Router) republishViews(name string) {
 // Subscribe subscribes to a profile's boards on other nodes, or ends that.
 func (r *Router) Subscribe(name string, watched bool) {
 	if r != nil {
-		if m := r.mesh.Load(); m != nil {
-			m.Subscribe(name, watched)
-		}
+		r.mesh.Subscribe(name, watched)
 	}
 }
 
-// Mesh returns the connections to the other nodes; nil until they can be opened.
-func (r *Router) Mesh() *mesh.Mesh { return r.mesh.Load() }
+// Mesh returns the connections to the other nodes.
+func (r *Router) Mesh() *mesh.Mesh { return r.mesh }
 
 // RemoteConns returns how many connections at other nodes have sent packets to this one.
 func (r *Router) RemoteConns() int {

@@ -39,10 +39,6 @@ func (l *loader) crossCheck() {
 	if s := &l.config.Server; s.ClusterAddress != "" && s.Journal != "postgres" {
 		pos := l.config.origins[slices.Index(All(), Find("cluster-address"))].Pos
 		l.Fail(pos.Errorf("`cluster-address` needs a journal that other machines share").WithHint("(def journal \"postgres\") shares it; without other machines remove `cluster-address`"))
-	} else if s.ClusterAddress != "" && s.ClusterKeyFile == "" {
-		pos := l.config.origins[slices.Index(All(), Find("cluster-address"))].Pos
-		l.Fail(pos.Errorf("`cluster-address` needs `cluster-key-file`, a secret that all machines share").
-			WithHint("(umask 077; head -c 32 /dev/urandom | base64 >FILE), the same file on each machine, owned by the user who runs the server"))
 	}
 	if s := &l.config.Server; s.Backups.Dir != "" && s.Journal == "postgres" {
 		pos := l.config.origins[slices.Index(All(), Find("backup-dir"))].Pos

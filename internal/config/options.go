@@ -72,11 +72,6 @@ type Server struct {
 	// the machine that serves them.
 	ClusterAddress string `option:"cluster-address" default:"" range:"0..255" check:"endpoint" room:"server" reload:"restart"`
 
-	// ClusterKeyFile is a file with the secret by which machines know each other,
-	// at least 32 characters, the same on all of them; nobody else may read it
-	// (mode 0600). cluster-address needs it.
-	ClusterKeyFile string `option:"cluster-key-file" default:"" range:"0..4096" room:"server" reload:"restart"`
-
 	// JournalMemory is how much memory the messages may take that the games'
 	// database does not have yet, with a journal in PostgreSQL. The shards share
 	// it; no move is taken when an eighth of a share is left.

@@ -86,7 +86,7 @@ func TestOptionRoundTrip(t *testing.T) {
 		case o.Name == "journal":
 			text += "(def db-name \"n\")"
 		case o.Name == "cluster-address":
-			text += "(def journal \"postgres\") (def db-name \"n\") (def cluster-key-file \"k\")"
+			text += "(def journal \"postgres\") (def db-name \"n\")"
 		}
 		c, err := Load("t", text, testParams)
 		if err != nil {

@@ -1,8 +1,9 @@
 package config
 
-// retired has the names of the original server that have no effect, with the reason for the
-// warning. They are accepted, so that old files load.
+// retired has the names of the original server, and of older versions, that have no effect, with the
+// reason for the warning. They are accepted, so that old files load.
 var retired = map[string]string{
+	"cluster-key-file":         "machines know each other by keys that they make themselves; remove the file",
 	"max-message-size":         "packets have the size that the protocol gives them",
 	"max-token-local-attempts": "tokens come from the system's random source; max-token-attempts alone bounds the draws",
 	"cleanup-interval-sec":     "idle network sessions are forgotten when their time is over, not in rounds",
@@ -17,8 +18,8 @@ var retired = map[string]string{
 	"policy-eval":              "nothing called it in the original either; use policy-allow and policy-deny",
 }
 
-// Retired returns why an option of the original server has no effect; "" if name is no such
-// option.
+// Retired returns why an option of the original server or of an older version has no effect; "" if
+// name is no such option.
 func Retired(name string) string { return retired[name] }
 
 // retiredForms has the forms of the original server that have no effect. Their arguments are

@@ -1,11 +1,6 @@
 package config
 
 import (
-	"bytes"
-	"crypto/sha256"
-	"fmt"
-	"io"
-	"os"
 	"regexp"
 	"strings"
 )
@@ -14,38 +9,6 @@ import (
 type Secret string
 
 const hidden = "(hidden)"
-
-// minClusterKey is the least length of the secret in cluster-key-file, in characters.
-const minClusterKey = 32
-
-// ClusterKey returns the key that is derived from the secret in cluster-key-file. The file must
-// not be readable by others than its owner.
-func ClusterKey(file string) (key [32]byte, err error) {
-	f, err := os.Open(file)
-	if err != nil {
-		return key, fmt.Errorf("cluster-key-file: %w", err)
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return key, fmt.Errorf("cluster-key-file: %w", err)
-	}
-	if mode := info.Mode().Perm(); mode&0o077 != 0 {
-		return key, fmt.Errorf("cluster-key-file: others may read or write %s (mode %04o): chmod 0600 %[1]s", file,
-			mode)
-	}
-	text, err := io.ReadAll(io.LimitReader(f, 4096))
-	if err != nil {
-		return key, fmt.Errorf("cluster-key-file: %w", err)
-	}
-	secret := bytes.TrimSpace(text)
-	if len(secret) < minClusterKey {
-		return key, fmt.Errorf(
-			"cluster-key-file: the secret in %s has %d characters, and needs %d", file, len(secret), minClusterKey,
-		)
-	}
-	return sha256.Sum256(secret), nil
-}
 
 func (Secret) String() string               { return hidden }
 func (Secret) GoString() string             { return hidden }

@@ -4,152 +4,144 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 
 	"wamble"
+	"wamble/wire"
 )
 
-// Frame is a message from one node to another. The bytes of a received frame are valid until
-// Receive returns.
+// Kind is the type of a frame.
+type Kind uint8
+
+// The kinds of frames. Their numbers are on the wire and never reused.
+const (
+	KindPacket Kind = 1 + iota // packet of a player, to the node that serves them
+	KindEnded                  // the connection of a player has ended
+	KindLook                   // nodes or holders of partitions have changed in the database
+	KindReply                  // packet to a player, to the node they are connected to
+	KindHangUp                 // the connection of a player is to be closed
+)
+
+// back reports whether a frame is sent to the node that has dialled.
+func (k Kind) back() bool { return k >= KindReply }
+
+// Frame is a message between two nodes. The bytes of a received frame are valid until Receive returns.
 type Frame struct {
 	Kind Kind
-	Name []byte // of a profile, an event or a request
 	Part uint8  // the shard
-	// Client is the client that a packet is from or to. Its Node, the node to which it is
-	// connected, is not written: it is one of the two ends.
+	Name []byte // of a profile
+	// Client is the client that a packet is from or to; the zero value if there is none. Its Node, the
+	// node to which it is connected, is not written: it is one of the two ends.
 	Client wamble.Peer
-	ID     uint64
 	Data   []byte
 }
 
 // ErrFrame is returned for invalid frames.
 var ErrFrame = errors.New("not a frame")
 
-// frameHeader is the size of the kind and the length of a frame.
-const frameHeader = 4
+const (
+	// MaxName bounds the name of a node, a profile, or a question, in bytes.
+	MaxName = 63
+	// maxAddress bounds an encoded address with its zone, in bytes.
+	maxAddress = 64
+	// maxFrame bounds what follows the length of a frame, in bytes.
+	maxFrame = 1 + 1 + 1 + MaxName + 1 + maxAddress + 4 + wire.MaxPacket
+)
 
-// maxFrame bounds a frame with all fields, in bytes.
-const maxFrame = frameHeader + 1 + MaxName + 1 + 1 + maxAddress + 4 + 8 + MaxData
-
-// maxAddress bounds an encoded address with its zone, in bytes.
-const maxAddress = 64
-
-// Append appends an encoded frame. Errors: ErrFrame if a field is too long or the kind is
-// unknown; then dst is returned unchanged.
+// Append appends an encoded frame:
+//
+//	length 4 of what follows | kind 1 | part 1 | length 1, name | length 1, address and port | route 4 | data
+//
+// Numbers are big-endian. Errors: ErrFrame if a field is too long; then dst is returned unchanged.
 func (f *Frame) Append(dst []byte) ([]byte, error) {
-	info := f.Kind.info()
-	if info == nil || len(f.Name) > MaxName || len(f.Data) > info.data {
-		return dst, fmt.Errorf("%w: %v of %d and %d bytes", ErrFrame, f.Kind, len(f.Name), len(f.Data))
+	if len(f.Name) > MaxName || len(f.Data) > wire.MaxPacket {
+		return dst, fmt.Errorf("%w: a name of %d bytes and data of %d", ErrFrame, len(f.Name), len(f.Data))
 	}
 	start := len(dst)
-	b := append(dst, byte(f.Kind), 0, 0, 0)
-	if info.fields&hasName != 0 {
-		b = append(b, byte(len(f.Name)))
-		b = append(b, f.Name...)
+	b := append(dst, 0, 0, 0, 0, byte(f.Kind), f.Part, byte(len(f.Name)))
+	b = append(b, f.Name...)
+	at := len(b)
+	b, err := f.Client.Addr.AppendBinary(append(b, 0))
+	if err != nil || len(b)-at-1 > maxAddress {
+		return dst, fmt.Errorf("%w: the address %v", ErrFrame, f.Client.Addr)
 	}
-	if info.fields&hasPart != 0 {
-		b = append(b, f.Part)
-	}
-	if info.fields&hasClient != 0 {
-		at := len(b)
-		var err error
-		b, err = f.Client.Addr.AppendBinary(append(b, 0))
-		if err != nil || !f.Client.Addr.IsValid() || len(b)-at-1 > maxAddress {
-			return dst, fmt.Errorf("%w: the address %v", ErrFrame, f.Client.Addr)
-		}
-		b[at] = byte(len(b) - at - 1)
-		b = binary.BigEndian.AppendUint32(b, f.Client.Route)
-	}
-	if info.fields&hasID != 0 {
-		b = binary.BigEndian.AppendUint64(b, f.ID)
-	}
-	if info.fields&hasData != 0 {
-		b = append(b, f.Data...)
-	}
-	n := len(b) - start - frameHeader
-	b[start+1], b[start+2], b[start+3] = byte(n>>16), byte(n>>8), byte(n)
+	b[at] = byte(len(b) - at - 1)
+	b = binary.BigEndian.AppendUint32(b, f.Client.Route)
+	b = append(b, f.Data...)
+	binary.BigEndian.PutUint32(b[start:], uint32(len(b)-start-4))
 	return b, nil
 }
 
-// next splits off the first frame of b. Errors: ErrFrame.
-func next(b []byte) (frame, rest []byte, err error) {
-	if len(b) < frameHeader {
-		return nil, nil, fmt.Errorf("%w: %d bytes", ErrFrame, len(b))
+// next decodes the first frame of b, whose bytes it retains, and returns its size; 0 if b does not have
+// all of it. Errors: ErrFrame.
+func (f *Frame) next(b []byte) (int, error) {
+	if len(b) < 4 {
+		return 0, nil
 	}
-	n := frameHeader + int(b[1])<<16 + int(b[2])<<8 + int(b[3])
-	if n > maxFrame || n > len(b) {
-		return nil, nil, fmt.Errorf("%w: it says that it has %d bytes of %d", ErrFrame, n, len(b))
+	n := int(binary.BigEndian.Uint32(b))
+	if n > maxFrame {
+		return 0, fmt.Errorf("%w: it says that it has %d bytes", ErrFrame, n)
 	}
-	return b[:n], b[n:], nil
-}
-
-// Decode decodes one complete frame, whose bytes it retains. It reports false for an unknown
-// kind, which a newer version may send. Errors: ErrFrame.
-func (f *Frame) Decode(frame []byte) (known bool, err error) {
+	if len(b) < 4+n {
+		return 0, nil
+	}
 	*f = Frame{}
-	whole, rest, err := next(frame)
-	if err != nil || len(rest) > 0 {
-		return false, fmt.Errorf("%w: %d bytes too many", ErrFrame, len(rest))
-	}
-	f.Kind = Kind(whole[0])
-	info := f.Kind.info()
-	if info == nil {
-		return false, nil
-	}
-	r := fields{b: whole[frameHeader:]}
-	if info.fields&hasName != 0 {
-		f.Name = r.bytes(MaxName)
-	}
-	if info.fields&hasPart != 0 {
-		f.Part = r.take(1)[0]
-	}
-	if info.fields&hasClient != 0 {
-		if f.Client.Addr.UnmarshalBinary(r.bytes(maxAddress)) != nil || !f.Client.Addr.IsValid() ||
-			f.Client.Addr.Addr().Is4In6() {
-			r.bad = true
+	rest := b[4 : 4+n]
+	if len(rest) >= 2 {
+		f.Kind, f.Part, rest = Kind(rest[0]), rest[1], rest[2:]
+		var address []byte
+		f.Name, rest = field(rest)
+		address, rest = field(rest)
+		if len(rest) >= 4 && len(f.Name) <= MaxName && f.Client.Addr.UnmarshalBinary(address) == nil &&
+			(f.Client.Addr.IsValid() || f.Kind == KindLook) && !f.Client.Addr.Addr().Is4In6() {
+			f.Client.Route, f.Data = binary.BigEndian.Uint32(rest), rest[4:]
+			return 4 + n, nil
 		}
-		f.Client.Route = binary.BigEndian.Uint32(r.take(4))
 	}
-	if info.fields&hasID != 0 {
-		f.ID = binary.BigEndian.Uint64(r.take(8))
-	}
-	if info.fields&hasData != 0 {
-		f.Data, r.b = r.b, nil
-	}
-	if r.bad || len(r.b) > 0 || len(f.Data) > info.data {
-		return false, fmt.Errorf("%w: %v of %d bytes", ErrFrame, f.Kind, len(whole))
-	}
-	return true, nil
+	return 0, fmt.Errorf("%w: kind %d of %d bytes", ErrFrame, f.Kind, n)
 }
 
-// fields reads the fields of a frame.
-type fields struct {
-	b   []byte
-	bad bool
+// field splits off a field that is preceded by its length in a byte. Rest is nil if b is too short.
+func field(b []byte) (value, rest []byte) {
+	if len(b) == 0 || int(b[0]) > len(b)-1 {
+		return nil, nil
+	}
+	n := 1 + int(b[0])
+	return b[1:n:n], b[n:]
 }
 
-var zeros [8]byte
+// readBuffer is the size of reads and writes in bytes.
+const readBuffer = 64 << 10
 
-// take returns the next n bytes, at most eight. If there are fewer, it sets bad and returns
-// zeros.
-func (r *fields) take(n int) []byte {
-	if len(r.b) < n {
-		r.bad = true
-		return zeros[:n]
+// readFrames reads frames, and calls deliver for those of each read, until an error. The clients of the
+// frames are at node.
+func readFrames(r io.Reader, node uint32, deliver func([]Frame)) error {
+	buffer, have := make([]byte, max(readBuffer, 4+maxFrame)), 0
+	var frames []Frame
+	for {
+		n, failed := r.Read(buffer[have:])
+		have += n
+		used := 0
+		frames = frames[:0]
+		for {
+			var f Frame
+			n, err := f.next(buffer[used:have])
+			if err != nil {
+				return err
+			}
+			if n == 0 {
+				break
+			}
+			used += n
+			f.Client.Node = node
+			frames = append(frames, f)
+		}
+		if len(frames) > 0 {
+			deliver(frames)
+		}
+		if failed != nil {
+			return failed
+		}
+		have = copy(buffer, buffer[used:have])
 	}
-	taken := r.b[:n]
-	r.b = r.b[n:]
-	return taken
-}
-
-// bytes returns a field that is preceded by its length. If it is longer than most, it sets
-// bad and returns nil.
-func (r *fields) bytes(most int) []byte {
-	n := int(r.take(1)[0])
-	if n > most || n > len(r.b) {
-		r.bad = true
-		return nil
-	}
-	taken := r.b[:n:n]
-	r.b = r.b[n:]
-	return taken
 }

@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"encoding/hex"
 	"errors"
+	"io"
 	"net/netip"
 	"reflect"
 	"testing"
+	"testing/iotest"
 
 	"wamble"
 	"wamble/wire"
@@ -19,73 +21,74 @@ var golden = []struct {
 	{
 		Frame{Kind: KindPacket, Name: []byte("main"), Part: 3,
 			Client: wamble.Peer{Addr: netip.MustParseAddrPort("192.0.2.7:4000")}, Data: []byte{1, 2, 3}},
-		"01000014" + "046d61696e" + "03" + "06c0000207a00f" + "00000000" + "010203",
+		"00000015" + "01" + "03" + "046d61696e" + "06c0000207a00f" + "00000000" + "010203",
 	},
+	{
+		Frame{Kind: KindEnded, Name: []byte("m"), Part: 63, Data: []byte{},
+			Client: wamble.Peer{Addr: netip.MustParseAddrPort("[fe80::1%eth0]:80"), Route: 258}},
+		"0000001f" + "02" + "3f" + "016d" + "16fe800000000000000000000000000001" + "65746830" + "5000" + "00000102",
+	},
+	{Frame{Kind: KindLook, Name: []byte{}, Data: []byte{}}, "0000000a" + "03" + "00" + "00" + "020000" + "00000000"},
 	{
 		Frame{Kind: KindReply, Name: []byte("main"), Part: 0,
 			Client: wamble.Peer{Addr: netip.MustParseAddrPort("[2001:db8::1]:80"), Route: 9}, Data: []byte{4}},
-		"0200001e" + "046d61696e" + "00" + "1220010db80000000000000000000000015000" + "00000009" + "04",
+		"0000001f" + "04" + "00" + "046d61696e" + "1220010db80000000000000000000000015000" + "00000009" + "04",
 	},
 	{
-		Frame{Kind: KindEnded, Name: []byte("m"), Part: 63,
-			Client: wamble.Peer{Addr: netip.MustParseAddrPort("[fe80::1%eth0]:80"), Route: 258}},
-		"0300001e" + "016d" + "3f" + "16fe800000000000000000000000000001" + "65746830" + "5000" + "00000102",
-	},
-	{Frame{Kind: KindSubscribe, Name: []byte("main")}, "04000005" + "046d61696e"},
-	{Frame{Kind: KindUnsubscribe, Name: []byte("main")}, "05000005" + "046d61696e"},
-	{Frame{Kind: KindEvent, Name: []byte("main"), ID: 77, Data: []byte("e")}, "0600000e" + "046d61696e" + "000000000000004d" + "65"},
-	{Frame{Kind: KindRequest, Name: []byte("status"), ID: 1, Data: []byte("?")}, "07000010" + "06737461747573" + "0000000000000001" + "3f"},
-	{Frame{Kind: KindAnswer, ID: 1, Data: []byte("!")}, "08000009" + "0000000000000001" + "21"},
-	{
-		Frame{Kind: KindHangUp, Name: []byte("m"), Part: 1,
+		Frame{Kind: KindHangUp, Name: []byte("m"), Part: 1, Data: []byte{},
 			Client: wamble.Peer{Addr: netip.MustParseAddrPort("192.0.2.7:4000"), Route: 258}},
-		"0a00000e" + "016d" + "01" + "06c0000207a00f" + "00000102",
+		"0000000f" + "05" + "01" + "016d" + "06c0000207a00f" + "00000102",
 	},
-	{Frame{Kind: KindLook}, "0b000000"},
-	{Frame{Kind: KindRefusal, ID: 2, Data: []byte("no")}, "0900000a" + "0000000000000002" + "6e6f"},
 }
 
-// TestFrameGolden: each kind has its bytes, which decode to the same frame.
+// TestFrameGolden: each kind has its bytes, which decode to the same frame, in however many reads they
+// arrive.
 func TestFrameGolden(t *testing.T) {
+	t.Parallel()
 	seen := map[Kind]bool{}
 	for _, g := range golden {
 		seen[g.frame.Kind] = true
 		b, err := g.frame.Append([]byte("before"))
 		if err != nil {
-			t.Fatalf("%v: %v", g.frame.Kind, err)
+			t.Fatalf("%d: %v", g.frame.Kind, err)
 		}
 		if got := hex.EncodeToString(b[len("before"):]); got != g.hex {
-			t.Errorf("%v: got %s, want %s", g.frame.Kind, got, g.hex)
+			t.Errorf("%d: got %s, want %s", g.frame.Kind, got, g.hex)
 		}
+		b = b[len("before"):]
 		var f Frame
-		if known, err := f.Decode(b[len("before"):]); !known || err != nil || !reflect.DeepEqual(f, g.frame) {
-			t.Errorf("%v: got %+v (%v, %v), want %+v", g.frame.Kind, f, known, err, g.frame)
+		if n, err := f.next(b); n != len(b) || err != nil || !reflect.DeepEqual(f, g.frame) {
+			t.Errorf("%d: got %+v of %d bytes (%v), want %+v", g.frame.Kind, f, n, err, g.frame)
 		}
-		for n := range len(b) - len("before") {
-			if _, err := f.Decode(b[len("before"):][:n]); !errors.Is(err, ErrFrame) {
-				t.Errorf("%v cut to %d bytes: got %v, want ErrFrame", g.frame.Kind, n, err)
+		if err := readFrames(iotest.OneByteReader(bytes.NewReader(b)), 7, func(frames []Frame) {
+			if len(frames) != 1 || frames[0].Client.Node != 7 || !bytes.Equal(frames[0].Data, g.frame.Data) {
+				t.Errorf("byte by byte: got %+v, want %+v of node 7", frames, g.frame)
+			}
+		}); err != io.EOF {
+			t.Errorf("byte by byte: %v", err)
+		}
+		for n := range b {
+			if got, err := f.next(b[:n]); got != 0 || err != nil {
+				t.Errorf("%d cut to %d bytes: got %d, %v, want that it is not complete", g.frame.Kind, n, got, err)
 			}
 		}
 	}
-	for k := range kinds {
-		if k := Kind(k); k.info() != nil && !seen[k] {
-			t.Errorf("%v has no golden", k)
+	for k := KindPacket; k <= KindHangUp; k++ {
+		if !seen[k] {
+			t.Errorf("kind %d has no golden", k)
 		}
 	}
 }
 
+// TestFrameBounds: a frame with a field that is too long is not written, and bytes that are no frame are
+// an error.
 func TestFrameBounds(t *testing.T) {
+	t.Parallel()
 	long := bytes.Repeat([]byte{'x'}, MaxName+1)
-	client := wamble.Peer{Addr: netip.MustParseAddrPort("192.0.2.7:4000")}
 	for name, f := range map[string]Frame{
-		"no kind":      {},
-		"unknown kind": {Kind: 200},
-		"long name":    {Kind: KindSubscribe, Name: long},
-		"long packet":  {Kind: KindPacket, Client: client, Data: make([]byte, wire.MaxPacket+1)},
-		"no address":   {Kind: KindPacket},
-		"data of none": {Kind: KindEnded, Client: client, Data: []byte{1}},
-		"long request": {Kind: KindRequest, Data: make([]byte, MaxData+1)},
-		"a long address": {Kind: KindEnded,
+		"long name":   {Kind: KindEnded, Name: long},
+		"long packet": {Kind: KindPacket, Data: make([]byte, wire.MaxPacket+1)},
+		"long address": {Kind: KindEnded,
 			Client: wamble.Peer{Addr: netip.AddrPortFrom(netip.MustParseAddr("fe80::1").WithZone(string(long)), 1)}},
 	} {
 		if b, err := f.Append([]byte{7}); !errors.Is(err, ErrFrame) || len(b) != 1 {
@@ -93,26 +96,22 @@ func TestFrameBounds(t *testing.T) {
 		}
 	}
 	for name, text := range map[string]string{
-		"more than it has":      "04ffffff" + "046d61696e",
-		"a longer name":         "04000002" + "ff6d",
-		"rest":                  "04000006" + "046d61696e" + "00",
-		"two frames":            "04000001" + "00" + "04000001" + "00",
-		"an address in IPv6":    "03000019" + "00" + "00" + "1200000000000000000000ffffc0000207" + "a00f" + "00000000",
-		"no address":            "03000009" + "00" + "00" + "020001" + "00000000",
-		"an address of nothing": "03000007" + "00" + "00" + "00" + "00000000",
+		"longer than any":          "ffffffff",
+		"empty":                    "00000000",
+		"a name longer than it is": "00000004" + "0100ff6d",
+		"a name longer than any":   "0000004a" + "0300" + "40" + hex.EncodeToString(long) + "020000" + "00000000",
+		"no address":               "0000000a" + "01" + "00" + "00" + "020000" + "00000000",
+		"an address of nothing":    "00000008" + "01" + "00" + "00" + "00" + "00000000",
+		"an address in IPv6":       "0000001a" + "0200" + "00" + "1200000000000000000000ffffc0000207" + "a00f" + "00000000",
 	} {
 		b, err := hex.DecodeString(text)
 		if err != nil {
 			t.Fatal(name, err)
 		}
 		var f Frame
-		if known, err := f.Decode(b); known || !errors.Is(err, ErrFrame) {
+		if n, err := f.next(b); n != 0 || !errors.Is(err, ErrFrame) {
 			t.Errorf("%s: got %+v and %v, want ErrFrame", name, f, err)
 		}
-	}
-	var f Frame
-	if known, err := f.Decode([]byte{99, 0, 0, 1, 5}); known || err != nil {
-		t.Errorf("a kind of a newer node: got %v, %v; it is to be skipped", known, err)
 	}
 }
 
@@ -123,7 +122,7 @@ func TestAllocsFrame(t *testing.T) {
 	var back Frame
 	if n := testing.AllocsPerRun(100, func() {
 		buffer, _ = f.Append(buffer[:0])
-		back.Decode(buffer)
+		back.next(buffer)
 	}); n != 0 {
 		t.Errorf("got %v allocations for a packet, want none", n)
 	}
@@ -134,46 +133,18 @@ func FuzzFrame(f *testing.F) {
 		b, _ := hex.DecodeString(g.hex)
 		f.Add(b)
 	}
-	f.Add([]byte{99, 0, 0, 0})
 	f.Fuzz(func(t *testing.T, b []byte) {
-		var frame Frame
-		known, err := frame.Decode(b)
-		if err != nil || !known {
-			return
-		}
-		again, err := frame.Append(nil)
-		if err != nil {
-			t.Fatalf("%+v was read, but cannot be written: %v", frame, err)
-		}
-		if !bytes.Equal(again, b) {
-			t.Fatalf("got %x, want %x", again, b)
-		}
-	})
-}
-
-// FuzzRecord: for any record, a connection returns frames or ends.
-func FuzzRecord(f *testing.F) {
-	var all []byte
-	for _, g := range golden {
-		all, _ = g.frame.Append(all)
-	}
-	f.Add(all)
-	f.Fuzz(func(t *testing.T, b []byte) {
-		m := &Mesh{o: Options{Receive: func(_ uint32, frames []Frame) {
-			if len(frames) == 0 {
-				t.Error("nothing was received")
+		readFrames(bytes.NewReader(b), 7, func(frames []Frame) {
+			var again []byte
+			for i := range frames {
+				var err error
+				if again, err = frames[i].Append(again); err != nil {
+					t.Fatalf("%+v was read, but cannot be written: %v", frames[i], err)
+				}
 			}
-		}}}
-		c := newConn(m, nil, hello{}, secrets{}, true)
-		c.node = &node{number: 7}
-		for range maxPendingRequests { // no request is answered here
-			c.requests.busy <- struct{}{}
-		}
-		c.dispatch(b)
-		for i := range c.frames {
-			if c.frames[i].Client.Node != 7 {
-				t.Errorf("%v is of node %d", c.frames[i].Kind, c.frames[i].Client.Node)
+			if len(b) <= readBuffer && !bytes.HasPrefix(b, again) {
+				t.Fatalf("got %x, want %x", again, b)
 			}
-		}
+		})
 	})
 }

@@ -2,15 +2,14 @@ package mesh
 
 import (
 	"context"
-	"crypto/rand"
-	"errors"
+	"crypto/tls"
 	"fmt"
 	"hash/fnv"
 	"log/slog"
 	"maps"
 	"net"
+	"net/http"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -22,99 +21,92 @@ import (
 type Node struct {
 	Name    string
 	Address string // HOST:PORT where it listens; "" if it is not dialled, but may dial
+	Key     string // its public key, see Mesh.Key; "" if it is neither dialled nor may dial
 }
 
-// Number returns a hash of a node's name, for wamble.Peer. It is the same on all nodes, and
-// never 0.
+// Number returns a hash of a node's name, for wamble.Peer. It is the same on all nodes, and never 0.
 func Number(name string) uint32 {
 	h := fnv.New32a()
 	h.Write([]byte(name))
 	return max(1, h.Sum32())
 }
 
-// Options are the parameters of a mesh.
+// Options are the parameters of a mesh. No function may block, but Answer.
 type Options struct {
 	Name string // of this node, at most MaxName bytes
-	Key  Key
-	// Receive handles the frames of a node in order, except subscriptions, requests and
-	// answers. It is called on one goroutine for each node, and must not block.
+	// Receive handles the frames of a node: packets and ends of connections in order, and replies in
+	// order, on a goroutine for each of the two.
 	Receive func(from uint32, frames []Frame)
-	// Answer answers a request of another node.
+	// Event handles an event of a name to which this node subscribes. It may retain nothing of data.
+	Event func(name string, data []byte)
+	// Answer answers a question of another node.
 	Answer func(ctx context.Context, from, what string, question []byte) ([]byte, error)
 	// Subscribed is called when a node subscribes to the events of a name on a connection.
-	// It may be nil, and must not block.
 	Subscribed func(name string)
-	// Lost is called when the connection to a node has ended. Frames that were under way may
-	// be lost. It may be nil.
-	Lost func(node uint32)
+	// Unlisted is called, not too often, when a process connects whose key is not listed: SetNodes may be
+	// late.
+	Unlisted func()
+	// Lost is called when the connection to a node has ended, and Left when that from a node has. Frames
+	// that were under way may be lost.
+	Lost, Left func(node uint32)
 	// Report is called with panics; it may be nil.
 	Report func(error)
 	Log    *slog.Logger // nil discards
 
-	timing timing // zero fields stand for the defaults
+	timing timing // the zero value stands for usual
 }
 
-// timing has the times of connections, with their defaults.
+// timing has the times of connections.
 type timing struct {
-	handshake time.Duration // longest handshake of the listening end; 2 s
-	dial      time.Duration // longest time to connect, with the handshake; 3 s
-	beat      time.Duration // interval of keep-alives; 1 s
-	silence   time.Duration // after which a connection is given up; 4 s
-	first     time.Duration // pause after the first failure, doubled each time; 50 ms
-	last      time.Duration // longest pause; 2 s
-	deference time.Duration // how long the greater name waits for the lesser to dial; 250 ms
+	handshake time.Duration // longest handshake of the listening end
+	dial      time.Duration // longest time to connect, with the handshake
+	silence   time.Duration // after which a connection is given up, in spite of pings
+	first     time.Duration // pause after the first failure, doubled each time
+	last      time.Duration // longest pause
 }
 
-func (t timing) withDefaults() timing {
-	for _, d := range []struct {
-		field *time.Duration
-		is    time.Duration
-	}{
-		{&t.handshake, 2 * time.Second}, {&t.dial, 3 * time.Second}, {&t.beat, time.Second}, {&t.silence, 4 * time.Second},
-		{&t.first, 50 * time.Millisecond}, {&t.last, 2 * time.Second}, {&t.deference, 250 * time.Millisecond},
-	} {
-		if *d.field == 0 {
-			*d.field = d.is
-		}
-	}
-	return t
-}
+var usual = timing{handshake: 2 * time.Second, dial: 3 * time.Second, silence: 4 * time.Second,
+	first: 50 * time.Millisecond, last: 2 * time.Second}
 
-// Mesh has this node's connections to the other nodes.
+// Mesh has this node's connections to and from the other nodes.
 type Mesh struct {
-	o         Options
-	log       *slog.Logger
-	handshake handshake
-	timing    timing
-	listener  net.Listener // nil if this node only dials
-	ctx       context.Context
-	cancel    context.CancelFunc
-	helpers   sync.WaitGroup
-	unproven  unproven
-	counts    counters
+	o           Options
+	log         *slog.Logger
+	timing      timing
+	certificate tls.Certificate
+	key         string
+	listener    net.Listener
+	server      *http.Server
+	ctx         context.Context
+	cancel      context.CancelFunc
+	helpers     sync.WaitGroup
+	unproven    unproven
+
+	sent, received, lost, refused atomic.Uint64
+	open                          atomic.Int64
 
 	nodes         atomic.Pointer[map[uint32]*node] // by number; replaced, never changed, while mu is held
 	mu            sync.Mutex                       // guards what follows, and changes of nodes
-	subscriptions map[string]struct{}              // names of events this node subscribes to
-	listed        map[string]bool                  // names of the nodes that may connect
-	relisted      chan struct{}                    // closed when listed is replaced
+	closed        bool
+	subscriptions map[string]bool   // names of events this node subscribes to
+	listed        map[string]string // names of the nodes that may connect, by key
+	relisted      chan struct{}     // closed when listed is replaced
+	told          time.Time         // when Options.Unlisted was called last
+
+	subscribersMu sync.RWMutex
+	subscribers   map[*subscription]struct{} // of other nodes
 }
 
-// node is another node. It is dialled while it is listed by SetNodes with an address, and known
-// as long as it has a connection.
+// node is another node. It is known while it is listed or connected.
 type node struct {
 	name   string
 	number uint32
-	conn   atomic.Pointer[conn]
+	link   atomic.Pointer[link]     // the connection to it; nil if there is none
+	caller atomic.Pointer[exchange] // its packets and the replies to them; nil if it has not dialled
 	// Guarded by the mesh:
-	address string
-	cancel  context.CancelFunc // ends dialling; nil if it is not dialled
-	changed chan struct{}      // capacity 1: the address has changed
-}
-
-type counters struct {
-	sent, received, lost, slowReaders, unknown, refused atomic.Uint64
-	open                                                atomic.Int64
+	listed  Node          // without an address if it is not dialled
+	dialled bool          // by a goroutine
+	changed chan struct{} // capacity 1: listed has changed
 }
 
 // Stats has counters since the mesh was opened.
@@ -122,56 +114,50 @@ type Stats struct {
 	Sent     uint64 // frames that Send has queued
 	Received uint64 // frames that were passed to Receive
 	Lost     uint64 // frames and events without a connection or room
-	Behind   uint64 // connections that ended because a node did not read
-	Refused  uint64 // connections whose handshake failed at the listening end, or of a node that may not connect
-	Open     int    // current connections
+	Refused  uint64 // connections that ended without a proof of identity
+	Open     int    // current connections to other nodes
 }
 
 // Stats returns the counters.
 func (m *Mesh) Stats() Stats {
-	c := &m.counts
-	return Stats{c.sent.Load(), c.received.Load(), c.lost.Load(), c.slowReaders.Load(), c.refused.Load(),
-		int(c.open.Load())}
+	return Stats{m.sent.Load(), m.received.Load(), m.lost.Load(), m.refused.Load(), int(m.open.Load())}
 }
 
-// Open starts a mesh that accepts connections of other nodes. A nil listener is for a node
-// that only dials. Close closes the listener.
+// Open starts a mesh that accepts connections of other nodes. Close closes the listener.
 func Open(l net.Listener, o Options) (*Mesh, error) {
 	if o.Name == "" || len(o.Name) > MaxName {
 		return nil, fmt.Errorf("the name of a node has 1 to %d bytes, not %d", MaxName, len(o.Name))
 	}
-	if o.Key == (Key{}) {
-		return nil, errors.New("the mesh has no key")
+	m := &Mesh{o: o, log: o.Log, listener: l, timing: o.timing, subscriptions: map[string]bool{},
+		relisted: make(chan struct{}), subscribers: map[*subscription]struct{}{},
+		unproven: unproven{conns: map[net.Conn]*unprovenConn{}}}
+	if m.timing == (timing{}) {
+		m.timing = usual
 	}
-	m := &Mesh{o: o, log: o.Log, listener: l, timing: o.timing.withDefaults(), handshake: handshake{key: o.Key,
-		name: o.Name}, subscriptions: map[string]struct{}{}, relisted: make(chan struct{})}
 	if m.log == nil {
 		m.log = slog.New(slog.DiscardHandler)
 	}
-	rand.Read(m.handshake.instance[:])
+	var err error
+	if m.certificate, m.key, err = newIdentity(); err != nil {
+		return nil, err
+	}
 	m.ctx, m.cancel = context.WithCancel(context.Background())
 	m.nodes.Store(&map[uint32]*node{})
-	if l != nil {
-		m.helpers.Go(func() { guard.Run("the listener for nodes", m.listen, o.Report) })
-	}
+	m.server = m.newServer()
+	m.helpers.Go(func() {
+		guard.Run("the listener for nodes", func() { m.server.ServeTLS(l, "", "") }, o.Report)
+	})
 	return m, nil
 }
 
 // Close ends all connections and waits for their goroutines.
 func (m *Mesh) Close() error {
-	m.cancel()
-	var err error
-	if m.listener != nil {
-		err = m.listener.Close()
-	}
-	m.unproven.end()
 	m.mu.Lock()
-	for _, n := range *m.nodes.Load() {
-		if c := n.conn.Load(); c != nil {
-			c.end()
-		}
-	}
+	m.closed = true
 	m.mu.Unlock()
+	m.cancel()
+	err := m.server.Close()
+	m.listener.Close() // the server may not have begun
 	m.helpers.Wait()
 	return err
 }
@@ -179,37 +165,43 @@ func (m *Mesh) Close() error {
 // Self returns the number of this node.
 func (m *Mesh) Self() uint32 { return Number(m.o.Name) }
 
-// Addr returns the address at which the mesh listens; nil if it does not.
-func (m *Mesh) Addr() net.Addr {
-	if m.listener == nil {
-		return nil
-	}
-	return m.listener.Addr()
-}
+// Key returns the public key by which other nodes know this process.
+func (m *Mesh) Key() string { return m.key }
 
-// conn returns the connection to a node; nil if there is none.
-func (m *Mesh) conn(number uint32) *conn {
-	if n := (*m.nodes.Load())[number]; n != nil {
-		return n.conn.Load()
-	}
-	return nil
-}
-
-// Send queues a frame for a node, and returns false if it is lost. It never blocks, and does
-// not retain f.
+// Send queues a frame for a node, and returns false if it is lost. It never blocks, and does not retain
+// f. Packets and ends of connections go to the node that serves them, replies and hang-ups to the node
+// that has dialled this one. If a reply to a WebSocket connection is lost, that node is told to end the
+// connection.
 func (m *Mesh) Send(to uint32, f *Frame) bool {
-	if c := m.conn(to); c != nil && c.send(f) {
-		m.counts.sent.Add(1)
-		return true
+	var err error = errLost
+	if n := (*m.nodes.Load())[to]; n != nil {
+		if l := n.link.Load(); l != nil && !f.Kind.back() {
+			if err = l.add(f); err == errSlowReader {
+				l.cancel()
+			}
+		} else if e := n.caller.Load(); e != nil && f.Kind.back() {
+			err = e.add(f)
+			full := err
+			if err == errLost && f.Client.Stream() {
+				full = e.add(&Frame{Kind: KindHangUp, Part: f.Part, Name: f.Name, Client: f.Client})
+			}
+			if full == errSlowReader {
+				e.Close()
+			}
+		}
 	}
-	m.counts.lost.Add(1)
-	return false
+	if err != nil {
+		m.lost.Add(1)
+		return false
+	}
+	m.sent.Add(1)
+	return true
 }
 
-// Connected returns the names of the connected nodes, sorted.
+// Connected returns the names of the nodes to which there is a connection, sorted.
 func (m *Mesh) Connected() (names []string) {
 	for _, n := range *m.nodes.Load() {
-		if n.conn.Load() != nil {
+		if n.link.Load() != nil {
 			names = append(names, n.name)
 		}
 	}
@@ -217,80 +209,88 @@ func (m *Mesh) Connected() (names []string) {
 	return names
 }
 
-// SetNodes sets the nodes of the cluster: those with an address are dialled from now on, and
-// no others than these are accepted. A connection that there is stays. This node may be among
-// them.
+// SetNodes sets the nodes of the cluster: those with an address and a key are dialled from now on, and no
+// others than these are accepted. A connection that there is stays. This node may be among them.
 func (m *Mesh) SetNodes(list []Node) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.ctx.Err() != nil {
+	if m.closed {
 		return
 	}
-	dialled := map[uint32]bool{}
-	m.listed = map[string]bool{}
+	m.listed = map[string]string{}
+	listed := map[*node]Node{}
 	for _, l := range list {
-		if l.Name == m.o.Name || l.Name == "" || len(l.Name) > MaxName {
+		if l.Name == m.o.Name || l.Name == "" || len(l.Name) > MaxName || l.Key == "" {
 			continue
 		}
-		m.listed[l.Name] = true
-		if l.Address == "" {
-			continue
-		}
-		n := m.node(l.Name)
-		if n == nil {
+		if n := m.node(l.Name); n != nil {
+			m.listed[l.Key], listed[n] = l.Name, l
+		} else {
 			m.log.Error("two nodes cannot be told apart: rename one of them", "node", l.Name)
-			continue
 		}
-		dialled[n.number] = true
-		switch {
-		case n.cancel == nil:
-			n.address = l.Address
-			var ctx context.Context
-			ctx, n.cancel = context.WithCancel(m.ctx)
-			m.helpers.Go(func() { guard.Run("the connection to a node", func() { m.dial(ctx, n) }, m.o.Report) })
-		case n.address != l.Address:
-			n.address = l.Address
+	}
+	close(m.relisted)
+	m.relisted = make(chan struct{})
+	for _, n := range *m.nodes.Load() {
+		before := n.listed
+		n.listed = listed[n]
+		if !n.dialled && n.listed.Address != "" {
+			n.dialled = true
+			m.helpers.Go(func() { guard.Run("the connection to a node", func() { m.dial(n) }, m.o.Report) })
+		} else if before != n.listed {
 			select {
 			case n.changed <- struct{}{}:
 			default:
 			}
 		}
-	}
-	close(m.relisted)
-	m.relisted = make(chan struct{})
-	for number, n := range *m.nodes.Load() {
-		if n.cancel != nil && !dialled[number] {
-			n.cancel()
-			n.cancel = nil
-			m.forget(n)
-		}
+		m.forget(n)
 	}
 }
 
-// awaitListed waits until a node that has connected is listed, for as long as a handshake may
-// take: one that starts may connect before the caller of SetNodes has seen it.
-func (m *Mesh) awaitListed(name string) bool {
+// forget removes a node that is not listed and not connected. The mesh is locked.
+func (m *Mesh) forget(n *node) {
+	if n.listed == (Node{}) && !n.dialled && n.caller.Load() == nil {
+		nodes := maps.Clone(*m.nodes.Load())
+		delete(nodes, n.number)
+		m.nodes.Store(&nodes)
+	}
+}
+
+// unlistedEvery is the shortest interval between two calls of Options.Unlisted.
+const unlistedEvery = 200 * time.Millisecond
+
+// awaitListed returns the name of the node with a key. It waits for the node to be listed for as long as a
+// handshake may take: one that starts may connect before the caller of SetNodes has seen it. "" if it is
+// not listed.
+func (m *Mesh) awaitListed(key string) string {
 	timer := time.NewTimer(m.timing.handshake)
 	defer timer.Stop()
 	for {
 		m.mu.Lock()
-		listed, relisted := m.listed[name], m.relisted
+		name, relisted := m.listed[key], m.relisted
+		tell := name == "" && m.o.Unlisted != nil && time.Since(m.told) >= unlistedEvery
+		if tell {
+			m.told = time.Now()
+		}
 		m.mu.Unlock()
-		if listed {
-			return true
+		if name != "" {
+			return name
+		}
+		if tell {
+			m.o.Unlisted()
 		}
 		select {
 		case <-relisted:
 		case <-timer.C:
-			return false
+			return ""
 		case <-m.ctx.Done():
-			return false
+			return ""
 		}
 	}
 }
 
-// node returns the node of a name, and adds it if it is new; nil if another node has the
-// same number. The mesh is locked.
+// node returns the node of a name, and adds it if it is new; nil if another node has the same number. The
+// mesh is locked.
 func (m *Mesh) node(name string) *node {
 	number, nodes := Number(name), *m.nodes.Load()
 	if n := nodes[number]; n != nil || number == m.Self() {
@@ -306,76 +306,20 @@ func (m *Mesh) node(name string) *node {
 	return n
 }
 
-// forget removes a node that is not dialled and has no connection. The mesh is locked.
-func (m *Mesh) forget(n *node) {
-	if nodes := *m.nodes.Load(); nodes[n.number] == n && n.cancel == nil && n.conn.Load() == nil {
-		nodes = maps.Clone(nodes)
-		delete(nodes, n.number)
-		m.nodes.Store(&nodes)
+// receive passes the frames of a node that may have this direction to Options.Receive.
+func (m *Mesh) receive(from uint32, frames []Frame, back bool) {
+	frames = slices.DeleteFunc(frames, func(f Frame) bool { return f.Kind.back() != back })
+	if len(frames) > 0 {
+		m.received.Add(uint64(len(frames)))
+		m.o.Receive(from, frames)
 	}
 }
 
-// register makes an authenticated connection the one of its node, and reports whether it did.
-//
-// If both nodes have dialled, both keep the connection that the lesser name has dialled. One
-// that the same process has dialled again replaces the old one. A connection of another
-// process is refused while there is one: who has the key cannot take the place of a node that
-// lives. A node that starts anew is accepted when its old connection has ended, at the latest
-// after timing.silence.
-func (m *Mesh) register(c *conn, name string) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.ctx.Err() != nil {
-		return false
-	}
-	if c.node = m.node(name); c.node == nil {
-		m.log.Error("two nodes cannot be told apart: rename one of them", "node", name)
-		return false
-	}
-	if old := c.node.conn.Load(); old != nil {
-		if old.instance != c.instance {
-			m.counts.refused.Add(1)
-			return false
-		}
-		if old.dialled != c.dialled && c.dialled != (m.o.Name < name) {
-			return false
-		}
-		old.end()
-	}
-	c.node.conn.Store(c)
-	for name := range m.subscriptions {
-		c.send(&Frame{Kind: KindSubscribe, Name: []byte(name)})
-	}
-	return true
+// http2 are the parameters of HTTP/2 of both ends. A connection on which nothing arrives is pinged.
+func (m *Mesh) http2() *http.HTTP2Config {
+	return &http.HTTP2Config{MaxReadFrameSize: readBuffer, SendPingTimeout: m.timing.silence / 2,
+		PingTimeout: m.timing.silence / 2}
 }
 
-// serve runs an authenticated connection until it ends.
-func (m *Mesh) serve(c *conn, name string) error {
-	if !m.register(c, name) {
-		c.nc.Close()
-		return nil
-	}
-	m.log.Info("connected with another node", "node", name)
-	m.counts.open.Add(1)
-	err := c.run()
-	m.counts.open.Add(-1)
-	m.mu.Lock()
-	c.node.conn.CompareAndSwap(c, nil)
-	m.forget(c.node)
-	m.mu.Unlock()
-	if m.ctx.Err() == nil {
-		m.log.Info("the connection with another node has ended", "node", name, "err", reason(err))
-	}
-	if m.o.Lost != nil {
-		m.o.Lost(c.node.number)
-	}
-	return err
-}
-
-// reason returns why a connection ended, in one line.
-func reason(err error) string {
-	if err == nil || errors.Is(err, net.ErrClosed) {
-		return "it was closed"
-	}
-	return strings.ReplaceAll(err.Error(), "\n", " ")
-}
+// Addr returns the address at which the mesh listens.
+func (m *Mesh) Addr() net.Addr { return m.listener.Addr() }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"net/http"
 	"net/netip"
 	"slices"
 	"strings"
@@ -26,14 +27,15 @@ type station struct {
 	t    *testing.T
 	name string
 
-	mu   sync.Mutex
-	got  []Frame
-	lost atomic.Int64
+	mu         sync.Mutex
+	got        []Frame
+	events     []string
+	lost, left atomic.Int64
 }
 
 // patient is the timing of most tests: no connection ends because the machine is slow.
-var patient = timing{handshake: time.Minute, dial: time.Minute, beat: 20 * time.Millisecond, silence: time.Minute,
-	first: 5 * time.Millisecond, last: 50 * time.Millisecond, deference: time.Millisecond}
+var patient = timing{handshake: time.Minute, dial: time.Minute, silence: 2 * time.Minute,
+	first: 5 * time.Millisecond, last: 50 * time.Millisecond}
 
 func open(t *testing.T, name string, change ...func(*Options)) *station {
 	t.Helper()
@@ -41,15 +43,16 @@ func open(t *testing.T, name string, change ...func(*Options)) *station {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return openAt(t, l, name, change...)
-}
-
-func openAt(t *testing.T, l net.Listener, name string, change ...func(*Options)) *station {
-	t.Helper()
 	s := &station{t: t, name: name}
 	o := Options{
-		Name: name, Key: testKey, Receive: s.receive, timing: patient,
+		Name: name, Receive: s.receive, timing: patient,
+		Event: func(name string, data []byte) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.events = append(s.events, name+" "+string(data))
+		},
 		Lost:   func(uint32) { s.lost.Add(1) },
+		Left:   func(uint32) { s.left.Add(1) },
 		Report: func(err error) { t.Error(err) },
 		Answer: func(_ context.Context, from, what string, question []byte) ([]byte, error) {
 			return fmt.Appendf(nil, "%s asks %s for %s: %s", from, name, what, question), nil
@@ -58,12 +61,10 @@ func openAt(t *testing.T, l net.Listener, name string, change ...func(*Options))
 	for _, c := range change {
 		c(&o)
 	}
-	var err error
 	if s.Mesh, err = Open(l, o); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.Close() })
-	s.SetNodes(everybody)
 	return s
 }
 
@@ -71,7 +72,7 @@ func (s *station) receive(from uint32, frames []Frame) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, f := range frames {
-		if f.Kind != KindEvent && f.Client.Node != from {
+		if f.Client.Node != from {
 			s.t.Errorf("a frame of node %d has a client at %d", from, f.Client.Node)
 		}
 		f.Name, f.Data = slices.Clone(f.Name), slices.Clone(f.Data)
@@ -86,22 +87,30 @@ func (s *station) frames() []Frame {
 	return slices.Clone(s.got)
 }
 
-func (s *station) node() Node { return Node{s.name, s.Addr().String()} }
+func (s *station) node() Node { return Node{s.name, s.Addr().String(), s.Key()} }
 
-// everybody lists all nodes of these tests without an address: they may connect.
-var everybody = []Node{{Name: "a"}, {Name: "b"}, {Name: "c"}, {Name: "x"}, {Name: "y"}}
+// silent is the node without an address: it is accepted, and not dialled.
+func (s *station) silent() Node { return Node{s.name, "", s.Key()} }
 
 func (s *station) knows(others ...*station) {
-	list := slices.Clone(everybody)
+	var list []Node
 	for _, o := range others {
 		list = append(list, o.node())
 	}
 	s.SetNodes(list)
 }
 
+// reaches makes s dial the other one, which does not dial s.
+func (s *station) reaches(other *station) {
+	s.t.Helper()
+	other.SetNodes([]Node{s.silent()})
+	s.SetNodes([]Node{other.node()})
+	s.connected(other.name)
+}
+
 func (s *station) connected(want string) {
 	s.t.Helper()
-	watchtest.Until(s.t, s.name+" is connected with "+want,
+	watchtest.Until(s.t, s.name+" is connected to "+want,
 		func() bool { return strings.Join(s.Connected(), " ") == want })
 }
 
@@ -110,8 +119,15 @@ func packet(route uint32, text string) *Frame {
 		Client: wamble.Peer{Addr: netip.MustParseAddrPort("192.0.2.7:4000"), Route: route}, Data: []byte(text)}
 }
 
-// TestMesh: three nodes that are given each other's addresses send each other frames and
-// requests.
+// reply returns the reply to a packet at the node that has received it.
+func reply(to *Frame, text string) *Frame {
+	f := *to
+	f.Kind, f.Data = KindReply, []byte(text)
+	return &f
+}
+
+// TestMesh: three nodes that are given each other's addresses and keys send each other packets, replies
+// and questions.
 func TestMesh(t *testing.T) {
 	t.Parallel()
 	a, b, c := open(t, "a"), open(t, "b"), open(t, "c")
@@ -121,95 +137,98 @@ func TestMesh(t *testing.T) {
 	a.connected("b c")
 	b.connected("a c")
 	c.connected("a b")
-	sent, lost := uint64(0), uint64(0)
-	send := func(to string) bool {
-		ok := a.Send(Number(to), packet(0, "hello"))
-		if ok {
-			sent++
-		} else {
-			lost++
-		}
-		return ok
-	}
-	if send("d") {
+	if a.Send(Number("d"), packet(0, "hello")) {
 		t.Error("a packet for a node that is unknown was sent")
 	}
-	// Both may have dialled: a frame on the connection that is closed then is lost.
-	watchtest.Until(t, "it arrives", func() bool {
-		if len(b.frames()) == 0 {
-			send("b")
-		}
-		return len(b.frames()) > 0
-	})
-	want := *packet(0, "hello")
+	if !a.Send(Number("b"), packet(0, "hello")) {
+		t.Error("not sent")
+	}
+	watchtest.Until(t, "it arrives", func() bool { return len(b.frames()) > 0 })
+	want := packet(0, "hello")
 	want.Client.Node = Number("a")
-	if got := b.frames()[0]; got.Kind != want.Kind || got.Client != want.Client || string(got.Data) != "hello" ||
-		got.Part != 1 || string(got.Name) != "main" {
+	got := b.frames()[0]
+	if got.Kind != want.Kind || got.Client != want.Client || string(got.Data) != "hello" || got.Part != 1 ||
+		string(got.Name) != "main" {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
-	got, err := a.Ask(t.Context(), "c", "status", []byte("how?"))
-	if want := "a asks c for status: how?"; err != nil || string(got) != want {
-		t.Errorf("got %q and %v, want %q", got, err, want)
+	if !b.Send(got.Client.Node, reply(&got, "you, too")) {
+		t.Error("the reply is not sent")
+	}
+	watchtest.Until(t, "the reply arrives", func() bool { return len(a.frames()) > 0 })
+	if got := a.frames()[0]; got.Kind != KindReply || got.Client.Addr != want.Client.Addr ||
+		string(got.Data) != "you, too" {
+		t.Errorf("got %+v", got)
+	}
+	answer, err := a.Ask(t.Context(), "c", "status", []byte("how?"))
+	if want := "a asks c for status: how?"; err != nil || string(answer) != want {
+		t.Errorf("got %q and %v, want %q", answer, err, want)
 	}
 	if _, err := a.Ask(t.Context(), "d", "status", nil); !errors.Is(err, ErrAway) {
 		t.Errorf("a question to nobody: got %v, want ErrAway", err)
 	}
-	if got := a.Stats(); got.Sent != sent || got.Lost != lost {
-		t.Errorf("got %+v, want %d sent and %d lost", got, sent, lost)
+	if got := a.Stats(); got.Sent != 1 || got.Lost != 1 || got.Received != 1 || got.Open != 2 {
+		t.Errorf("got %+v, want 1 sent, 1 lost, 1 received, 2 open", got)
 	}
 }
 
-// TestOneSideKnows: it suffices if one of two nodes has the other's address.
-func TestOneSideKnows(t *testing.T) {
+// TestIdentity: a process without the key of a listed node is neither accepted nor taken for one that is
+// dialled, whatever its name.
+func TestIdentity(t *testing.T) {
 	t.Parallel()
-	for _, dials := range []string{"a", "b"} {
-		a, b := open(t, "a"), open(t, "b")
-		if dials == "a" {
-			a.knows(b)
-		} else {
-			b.knows(a)
-		}
-		a.connected("b")
-		b.connected("a")
-		a.SetNodes(nil)
-		b.SetNodes(nil)
-		if !a.Send(Number("b"), packet(0, "x")) {
-			t.Error("a node that is not listed any more is not heard, though it is connected")
-		}
-		b.Close()
-		a.connected("")
-		watchtest.Until(t, "no node is remembered", func() bool { return len(*a.nodes.Load()) == 0 })
-	}
-}
-
-// TestBothDial: when both dial at the same moment, again and again, both keep the same
-// one connection.
-func TestBothDial(t *testing.T) {
-	t.Parallel()
-	for range 30 {
-		a, b := open(t, "a"), open(t, "b")
-		var ready sync.WaitGroup
-		for _, s := range [][2]*station{{a, b}, {b, a}} {
-			ready.Go(func() { s[0].knows(s[1]) })
-		}
-		ready.Wait()
-		same := func() bool {
-			x, y := a.conn(Number("b")), b.conn(Number("a"))
-			return x != nil && y != nil && x.nc.LocalAddr().String() == y.nc.RemoteAddr().String()
-		}
-		watchtest.Until(t, "both have the same connection, and no other",
-			func() bool { return same() && a.Stats().Open == 1 && b.Stats().Open == 1 })
-		watchtest.Until(t, "it is used", func() bool {
-			got, err := b.Ask(t.Context(), "a", "x", nil)
-			return err == nil && string(got) == "b asks a for x: "
+	for name, tc := range map[string]struct {
+		a func(a, b, x *station) Node // as b lists it
+		b func(a, b, x *station) Node // as a lists it
+	}{
+		"a taken name at the dialling end": {
+			func(_, _, x *station) Node { return Node{"a", "", x.Key()} },
+			func(_, b, _ *station) Node { return b.node() }},
+		"a taken name at the listening end": {
+			func(a, _, _ *station) Node { return a.silent() },
+			func(_, b, x *station) Node { return Node{"b", b.Addr().String(), x.Key()} }},
+		"the key of the other end": {
+			func(_, b, _ *station) Node { return Node{"a", "", b.Key()} },
+			func(a, b, _ *station) Node { return Node{"b", b.Addr().String(), a.Key()} }},
+		"not listed": {
+			func(_, _, x *station) Node { return x.silent() },
+			func(_, b, _ *station) Node { return b.node() }},
+		"without a key, as an older version": {
+			func(_, _, _ *station) Node { return Node{"a", "", ""} },
+			func(_, b, _ *station) Node { return b.node() }},
+		"no key": {
+			func(_, _, _ *station) Node { return Node{"a", "", "no key"} },
+			func(_, b, _ *station) Node { return Node{"b", b.Addr().String(), "no key"} }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			short := func(o *Options) { o.timing.handshake = 10 * time.Millisecond }
+			a, b, x := open(t, "a"), open(t, "b", short), open(t, "x")
+			b.SetNodes([]Node{tc.a(a, b, x)})
+			a.SetNodes([]Node{tc.b(a, b, x)})
+			watchtest.Until(t, "it is refused", func() bool { return b.Stats().Refused > 2 })
+			if len(a.Connected()) != 0 || a.Send(Number("b"), packet(0, "x")) || b.Stats().Received != 0 {
+				t.Error("they are connected")
+			}
 		})
-		a.Close()
-		b.Close()
 	}
 }
 
-// TestRestart: a node whose process was lost is found again, at another address too, and
-// requests to the old one fail.
+// TestNotListedYet: a node that dials before it is listed makes the list be read, and is accepted when it
+// is listed.
+func TestNotListedYet(t *testing.T) {
+	t.Parallel()
+	unlisted := make(chan struct{}, 1)
+	a, b := open(t, "a"), open(t, "b", func(o *Options) { o.Unlisted = func() { unlisted <- struct{}{} } })
+	a.knows(b)
+	<-unlisted
+	b.SetNodes([]Node{a.silent()})
+	a.connected("b")
+	if got := b.Stats().Refused; got != 0 {
+		t.Errorf("%d connections were refused, want none", got)
+	}
+}
+
+// TestRestart: a node whose process was lost is found again at another address with another key, and
+// requests to the old one fail. That it was lost is said once for each direction.
 func TestRestart(t *testing.T) {
 	t.Parallel()
 	asked := make(chan struct{})
@@ -222,7 +241,9 @@ func TestRestart(t *testing.T) {
 		}
 	})
 	a.knows(b)
+	b.knows(a)
 	a.connected("b")
+	b.connected("a")
 	failed := make(chan error, 1)
 	go func() {
 		_, err := a.Ask(context.Background(), "b", "x", nil)
@@ -234,61 +255,55 @@ func TestRestart(t *testing.T) {
 		t.Errorf("what was asked of a node that has ended: got %v, want ErrAway", err)
 	}
 	a.connected("")
-	watchtest.Until(t, "the loss is told", func() bool { return a.lost.Load() == 1 })
+	watchtest.Until(t, "the loss is told", func() bool { return a.lost.Load() == 1 && a.left.Load() == 1 })
 	b = open(t, "b")
 	a.knows(b)
+	b.knows(a)
 	a.connected("b")
+	b.connected("a")
 	if _, err := a.Ask(t.Context(), "b", "x", nil); err != nil {
 		t.Error(err)
 	}
-}
-
-// TestNameIsNotTaken: another process with the name of a node does not take its place while
-// that is connected, though it has the key. When the connection has ended it does.
-func TestNameIsNotTaken(t *testing.T) {
-	t.Parallel()
-	asked := func(by string) func(o *Options) {
-		return func(o *Options) {
-			o.Answer = func(context.Context, string, string, []byte) ([]byte, error) { return []byte(by), nil }
-		}
-	}
-	a, b := open(t, "a"), open(t, "b", asked("the node"))
-	b.knows(a)
-	a.connected("b")
-	old := a.conn(Number("b"))
-	again := open(t, "b", asked("the other one"))
-	again.knows(a)
-	watchtest.Until(t, "it is refused", func() bool { return a.Stats().Refused > 2 })
-	if got, err := a.Ask(t.Context(), "b", "x", nil); err != nil || string(got) != "the node" ||
-		a.conn(Number("b")) != old {
-		t.Errorf("%q has answered, %v", got, err)
+	a.SetNodes(nil)
+	if !a.Send(Number("b"), packet(0, "x")) {
+		t.Error("a node that is not listed any more is not heard, though it is connected")
 	}
 	b.Close()
-	watchtest.Until(t, "it has the place that is free", func() bool {
-		got, err := a.Ask(t.Context(), "b", "x", nil)
-		return err == nil && string(got) == "the other one"
+	watchtest.Until(t, "no node is remembered", func() bool {
+		a.SetNodes(nil)
+		return len(*a.nodes.Load()) == 0
 	})
 }
 
-// TestListed: a process that has the key is refused until it is listed as a node.
-func TestListed(t *testing.T) {
+// TestTakeOver: a process of a node that dials while an earlier connection of the node has not noticed its
+// end takes its place, after the end was told.
+func TestTakeOver(t *testing.T) {
 	t.Parallel()
-	a := open(t, "a")
-	b := open(t, "b", func(o *Options) { o.timing.handshake = 10 * time.Millisecond })
-	b.SetNodes([]Node{{Name: "c"}})
-	a.knows(b)
-	watchtest.Until(t, "it is refused", func() bool { return b.Stats().Refused > 0 })
-	b.connected("")
-	b.SetNodes([]Node{{Name: "a"}})
-	b.connected("a")
-	a.connected("b")
+	a, b := open(t, "a"), open(t, "b")
+	a.reaches(b)
+	a.Send(b.Self(), packet(1, "old"))
+	watchtest.Until(t, "b knows a", func() bool { return len(b.frames()) == 1 })
+	again := open(t, "a")
+	again.reaches(b)
+	a.SetNodes(nil)
+	a.connected("")
+	if b.left.Load() != 1 {
+		t.Errorf("the end was told %d times, want once", b.left.Load())
+	}
+	if !b.Send(a.Self(), reply(packet(1, ""), "new")) {
+		t.Error("not sent")
+	}
+	watchtest.Until(t, "the new process has the place", func() bool { return len(again.frames()) == 1 })
+	if len(a.frames()) != 0 {
+		t.Errorf("the old process has got %+v", a.frames())
+	}
 }
 
-// TestRequests: a refusal has its reason, a deadline ends a request, and only so many are
-// answered at once.
-func TestRequests(t *testing.T) {
+// TestQuestions: a refusal has its reason, a question that is given up ends at both ends, and only so many
+// are answered at once.
+func TestQuestions(t *testing.T) {
 	t.Parallel()
-	hold := make(chan struct{})
+	hold, asked, over := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	a := open(t, "a")
 	b := open(t, "b", func(o *Options) {
 		o.Answer = func(ctx context.Context, _, what string, _ []byte) ([]byte, error) {
@@ -299,13 +314,17 @@ func TestRequests(t *testing.T) {
 				return make([]byte, MaxData+1), nil
 			case "panic":
 				panic("oops")
+			case "wait":
+				close(asked)
+				<-ctx.Done()
+				close(over)
+				return nil, ctx.Err()
 			}
 			<-hold
-			return nil, nil
+			return make([]byte, MaxData), nil
 		}
 	})
-	a.knows(b)
-	a.connected("b")
+	a.reaches(b)
 	for what, want := range map[string]string{
 		"no": "b: there is no such thing", "long": "b: the answer has",
 		"panic": "b: panic in the answer to a node: oops",
@@ -316,215 +335,319 @@ func TestRequests(t *testing.T) {
 			t.Errorf("%s: got %v, want %s", what, err, want)
 		}
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-	defer cancel()
-	if _, err := a.Ask(ctx, "b", "hold", nil); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("a node that does not answer: got %v, want context.DeadlineExceeded", err)
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		<-asked
+		cancel()
+	}()
+	if _, err := a.Ask(ctx, "b", "wait", nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("a question that was given up: got %v, want context.Canceled", err)
 	}
+	<-over
 	var answers sync.WaitGroup
 	var refused, answered atomic.Int64
-	for range 3 * maxPendingRequests {
+	for range 3 * maxQuestions {
 		answers.Go(func() {
-			_, err := a.Ask(t.Context(), "b", "hold", nil)
+			got, err := a.Ask(t.Context(), "b", "hold", make([]byte, MaxData))
 			var no *RefusedError
 			switch {
 			case errors.As(err, &no):
 				refused.Add(1)
-			case err == nil:
+			case err == nil && len(got) == MaxData:
 				answered.Add(1)
 			default:
-				t.Error(err)
+				t.Error(len(got), err)
 			}
 		})
 	}
-	watchtest.Until(t, "the rest is refused",
-		func() bool { return refused.Load() == 3*maxPendingRequests-(maxPendingRequests-1) })
+	watchtest.Until(t, "the rest is refused", func() bool { return refused.Load() == 2*maxQuestions })
 	close(hold)
 	answers.Wait()
-	if got := answered.Load(); got != maxPendingRequests-1 { // one place has the request that was given up
-		t.Errorf("got %d answers, want %d", got, maxPendingRequests-1)
-	}
-	list := &a.conn(Number("b")).requests
-	list.mu.Lock()
-	defer list.mu.Unlock()
-	if n := len(list.waiting); n != 0 {
-		t.Errorf("%d requests are still waited for", n)
+	if got := answered.Load(); got != maxQuestions {
+		t.Errorf("got %d answers, want %d", got, maxQuestions)
 	}
 }
 
-// TestEvents: events go to every subscriber, also after the connection was lost: then the
-// subscriber is told that some were missed.
+// TestEvents: events go to every subscriber, also after the connection was lost: then the publisher is
+// told to publish all again.
 func TestEvents(t *testing.T) {
 	t.Parallel()
 	var told atomic.Int64
 	a, c := open(t, "a"), open(t, "c")
 	b := open(t, "b", func(o *Options) {
 		o.Subscribed = func(name string) {
-			if told.Add(1); name != "main" {
+			if told.Add(1); name != "main &c" {
 				t.Errorf("somebody wants %s", name)
 			}
 		}
 	})
-	a.Subscribe("main", true)
-	a.knows(c)
-	b.knows(a, c)
-	b.connected("a c")
-	watchtest.Until(t, "b knows what a wants", func() bool { return b.Wanted("main") })
-	if b.Wanted("other") || c.Wanted("other") {
+	a.Subscribe("main &c", true)
+	for _, s := range []*station{a, b, c} {
+		s.knows(a, b, c)
+	}
+	watchtest.Until(t, "b knows what a wants", func() bool { return b.Wanted("main &c") && len(c.Connected()) == 2 })
+	if b.Wanted("other") {
 		t.Error("nobody wants these")
 	}
-	b.Publish("main", 5, []byte("five"))
+	b.Publish("main &c", 5, []byte("five"))
 	b.Publish("other", 5, []byte("other"))
-	watchtest.Until(t, "it arrives", func() bool { return len(a.frames()) == 1 })
-	if got := a.frames()[0]; got.Kind != KindEvent || got.ID != 5 || string(got.Data) != "five" {
-		t.Errorf("got %+v", got)
+	received := func() []string {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		return slices.Clone(a.events)
+	}
+	watchtest.Until(t, "it arrives", func() bool { return len(received()) == 1 })
+	if got := received()[0]; got != "main &c five" {
+		t.Errorf("got %q", got)
 	}
 	before := told.Load()
-	if before == 0 {
-		t.Error("b is not told what a wants")
-	}
-	a.conn(Number("b")).end()
+	(*a.nodes.Load())[Number("b")].link.Load().cancel()
 	watchtest.Until(t, "a is back and wants it still",
-		func() bool { return len(a.Connected()) == 2 && b.Wanted("main") && told.Load() > before })
-	a.Subscribe("main", false)
-	watchtest.Until(t, "nobody wants it", func() bool { return !b.Wanted("main") })
-	if got := c.frames(); len(got) != 0 {
-		t.Errorf("c has received %+v, which it did not want", got)
+		func() bool { return len(a.Connected()) == 2 && b.Wanted("main &c") && told.Load() > before })
+	a.Subscribe("main &c", false)
+	watchtest.Until(t, "nobody wants it", func() bool { return !b.Wanted("main &c") })
+	if len(c.events) != 0 {
+		t.Errorf("c has received %q, which it did not want", c.events)
 	}
 }
 
-// greet opens a proven connection to s by hand, as node name.
-func greet(t *testing.T, s *station, name string) (net.Conn, secrets) {
-	t.Helper()
-	nc, err := net.Dial("tcp", s.Addr().String())
-	if err != nil {
-		t.Fatal(err)
+// TestEventsWait: of the events of an ID that wait for a node the newest is kept, and there are so many
+// IDs at most.
+func TestEventsWait(t *testing.T) {
+	t.Parallel()
+	s := newSubscription("main")
+	for i := range 10 * maxEvents {
+		if !s.add(uint64(i%10), binary.BigEndian.AppendUint32(nil, uint32(i))) {
+			t.Fatal("there is no room")
+		}
 	}
-	t.Cleanup(func() { nc.Close() })
-	h := handshake{testKey, name, [8]byte{1}}
-	_, k, err := h.dial(nc, s.name)
-	if err != nil {
-		t.Fatal(err)
+	if len(s.events) != 10 {
+		t.Errorf("%d events wait, want one for each of 10", len(s.events))
 	}
-	watchtest.Until(t, "it is taken for a node", func() bool { return slices.Contains(s.Connected(), name) })
-	return nc, k
+	for _, e := range s.events {
+		if got := binary.BigEndian.Uint32(e.data); got < 10*maxEvents-10 {
+			t.Errorf("event %d of %d waits, which is not the newest", got, e.id)
+		}
+	}
+	for i := range maxEvents {
+		if room := s.add(uint64(i), nil); !room {
+			t.Fatalf("there is no room for %d IDs", i+1)
+		}
+	}
+	if s.add(maxEvents, nil) {
+		t.Error("more events wait than may")
+	}
+	var got int
+	s.Close()
+	if err := readEvents(s, func([]byte) { got++ }); err != io.EOF || got != 0 {
+		t.Errorf("after the end: got %d events, %v", got, err)
+	}
 }
 
-// TestNeverReads: for a node that does not read, packets are dropped, the newest events are
-// kept, and no sender waits; in the end the connection is closed.
+// TestNeverReads: for a node that does not read no sender waits. Its datagrams are dropped, which takes no
+// room of WebSocket connections; a packet of such a connection for which there is no room is refused, its
+// end is not; and a node for which too much waits loses its connection.
 func TestNeverReads(t *testing.T) {
 	t.Parallel()
-	a := open(t, "a")
-	nc, k := greet(t, a, "b")
-	nc.Write(k.out.seal(nil, must(t, &Frame{Kind: KindSubscribe, Name: []byte("main")})))
-	watchtest.Until(t, "b wants events", func() bool { return a.Wanted("main") })
-	c := a.conn(Number("b"))
-	full := packet(0, strings.Repeat("x", 1000))
-	for lost := 0; lost < 1000; {
-		if !a.Send(Number("b"), full) {
-			lost++
+	o := newOutbox()
+	fill := func(f *Frame) error {
+		for n := 0; ; n += len(f.Data) + 1 {
+			if err := o.add(f); err != nil || n > roomAll {
+				return err
+			}
 		}
 	}
-	c.box.mu.Lock()
-	waiting := len(c.box.frames)
-	c.box.mu.Unlock()
-	if waiting > roomDatagrams {
-		t.Errorf("%d bytes wait, more than %d", waiting, roomDatagrams)
+	large := strings.Repeat("x", 1000)
+	if err := fill(packet(0, large)); err != errLost {
+		t.Errorf("datagrams: got %v, want errLost", err)
 	}
-	for i := range 10 * maxEvents {
-		a.Publish("main", uint64(i%10), binary.BigEndian.AppendUint32(nil, uint32(i)))
+	if len(o.datagrams) > roomDatagrams {
+		t.Errorf("%d bytes of datagrams wait, more than %d", len(o.datagrams), roomDatagrams)
 	}
-	c.box.mu.Lock()
-	events := len(c.box.events)
-	for _, e := range c.box.events {
-		if got := binary.BigEndian.Uint32(e.data); got < 10*maxEvents-10 {
-			t.Errorf("event %d of %d waits, which is not the newest", got, e.key.id)
-		}
+	if err := o.add(packet(7, large)); err != nil {
+		t.Errorf("a connection has no room beside datagrams: %v", err)
 	}
-	c.box.mu.Unlock()
-	if events > 10 {
-		t.Errorf("%d events wait, want one for each of 10", events)
+	if err := fill(packet(7, large)); err != errLost {
+		t.Errorf("packets of connections: got %v, want errLost", err)
 	}
-	stream := packet(7, strings.Repeat("x", 1000))
-	for n := 0; a.Send(Number("b"), stream); n++ {
-		if n > roomAll {
-			t.Fatal("packets of connections wait without a bound")
-		}
+	end := packet(7, "")
+	end.Kind, end.Data = KindEnded, nil
+	if err := o.add(end); err != nil {
+		t.Errorf("the end of a connection: %v", err)
 	}
-	a.connected("")
-	if got := a.Stats().Behind; got != 1 {
-		t.Errorf("got %d connections given up, want 1", got)
+	var first Frame
+	b := make([]byte, readBuffer)
+	if n, _ := o.Read(b); n > 0 {
+		first.next(b[:n])
+	}
+	if first.Client.Route != 7 {
+		t.Errorf("%+v is read first, want a packet of the connection", first)
+	}
+	if err := fill(end); err != errSlowReader {
+		t.Errorf("ends of connections: got %v, want errSlowReader", err)
+	}
+	if err := fill(&Frame{Kind: KindEnded, Name: make([]byte, MaxName+1)}); err == nil {
+		t.Error("a frame that is none was queued")
+	}
+	o.Close()
+	if err := o.add(end); err != io.ErrClosedPipe {
+		t.Errorf("after the end: got %v, want io.ErrClosedPipe", err)
 	}
 }
 
-func must(t *testing.T, f *Frame) []byte {
-	b, err := f.Append(nil)
+// TestLostReply: if there is no room for a reply to a WebSocket connection, its node is told to end that
+// connection, and others go on. If there is no room for that either, the exchange ends.
+func TestLostReply(t *testing.T) {
+	t.Parallel()
+	m := open(t, "m")
+	m.mu.Lock()
+	n := m.Mesh.node("slow")
+	m.mu.Unlock()
+	e := &exchange{outbox: newOutbox()}
+	n.caller.Store(e)
+	large := reply(packet(7, ""), strings.Repeat("x", 1000))
+	for m.Send(n.number, large) {
+	}
+	var last Frame
+	for rest, size := e.streams, 0; len(rest) > 0; rest = rest[size:] {
+		var err error
+		if size, err = last.next(rest); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if last.Kind != KindHangUp || last.Client.Route != 7 || string(last.Name) != "main" {
+		t.Errorf("got %+v, want the end of connection 7", last)
+	}
+	if !m.Send(n.number, reply(packet(0, ""), "datagram")) {
+		t.Error("a datagram is lost, too")
+	}
+	for i := 0; !e.ended; i++ {
+		if m.Send(n.number, large) || i > roomAll {
+			t.Fatal("ends of connections wait without a bound")
+		}
+	}
+}
+
+// TestBurst: while a burst of datagrams is sent, packets of a WebSocket connection arrive, all and in
+// order, in both directions.
+func TestBurst(t *testing.T) {
+	t.Parallel()
+	a, b := open(t, "a"), open(t, "b")
+	a.reaches(b)
+	const packets, datagrams = 500, 100
+	large := strings.Repeat("x", 1000)
+	var both sync.WaitGroup
+	for from, to := range map[*station]*station{a: b, b: a} {
+		both.Go(func() {
+			frame := func(route uint32, text string) *Frame {
+				if from == b {
+					return reply(packet(route, ""), text)
+				}
+				return packet(route, text)
+			}
+			for i := range packets {
+				for range datagrams {
+					from.Send(to.Self(), frame(0, large))
+				}
+				if !from.Send(to.Self(), frame(uint32(i+1), large)) {
+					t.Error("a packet of a connection is lost")
+				}
+			}
+		})
+	}
+	both.Wait()
+	for _, s := range []*station{a, b} {
+		watchtest.Until(t, "all packets of connections arrive at "+s.name, func() bool {
+			next := uint32(1)
+			for _, f := range s.frames() {
+				if f.Client.Stream() {
+					if f.Client.Route != next {
+						t.Fatalf("got packet %d, want %d", f.Client.Route, next)
+					}
+					next++
+				}
+			}
+			return next == packets+1
+		})
+	}
+	if a.lost.Load() != 0 || b.left.Load() != 0 {
+		t.Error("the connection has ended")
+	}
+}
+
+// pause is a TCP proxy that can stop to pass bytes on, without closing.
+type pause struct {
+	net.Listener
+	stopped atomic.Bool
+}
+
+func newPause(t *testing.T, to string) *pause {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return b
+	p := &pause{Listener: l}
+	over := make(chan struct{})
+	t.Cleanup(func() { close(over); l.Close() })
+	pass := func(from, to net.Conn) {
+		defer to.Close()
+		b := make([]byte, 4096)
+		for {
+			n, err := from.Read(b)
+			if p.stopped.Load() {
+				<-over
+			}
+			if err != nil {
+				return
+			}
+			to.Write(b[:n])
+		}
+	}
+	go func() {
+		for {
+			near, err := l.Accept()
+			if err != nil {
+				return
+			}
+			far, err := net.Dial("tcp", to)
+			if err != nil {
+				near.Close()
+				return
+			}
+			go pass(near, far)
+			go pass(far, near)
+		}
+	}()
+	return p
 }
 
-// TestSilent: a node that sends nothing any more, not even signs of life, is dropped; one
-// without frames to send is not.
+// TestSilent: both ends give up a connection on which nothing comes any more, and keep one on which
+// nothing is sent.
 func TestSilent(t *testing.T) {
 	t.Parallel()
-	a, b := open(t, "a", func(o *Options) { o.timing.silence = 12 * time.Second }), open(t, "b")
-	a.knows(b)
-	a.connected("b")
-	first := a.conn(Number("b"))
-	greet(t, a, "c")
-	watchtest.Until(t, "c is given up", func() bool { return strings.Join(a.Connected(), " ") == "b" })
-	if a.conn(Number("b")) != first {
+	quick := func(o *Options) { o.timing.silence = 2 * time.Second }
+	a, b := open(t, "a", quick), open(t, "b", quick)
+	c := open(t, "c")
+	p := newPause(t, b.Addr().String())
+	b.SetNodes([]Node{a.silent()})
+	c.SetNodes([]Node{a.silent()})
+	a.SetNodes([]Node{{"b", p.Addr().String(), b.Key()}, c.node()})
+	a.connected("b c")
+	first := (*a.nodes.Load())[Number("c")].link.Load()
+	p.stopped.Store(true)
+	watchtest.Until(t, "both have given up the connection",
+		func() bool { return a.lost.Load() == 1 && b.left.Load() == 1 })
+	if (*a.nodes.Load())[Number("c")].link.Load() != first {
 		t.Error("the connection to a node that has nothing to say was given up")
 	}
 }
 
-// TestLiars: a node that lies about sizes, is cut in the middle of a record, or sends what is
-// no frame loses its connection, and nothing else happens.
-func TestLiars(t *testing.T) {
-	t.Parallel()
-	whole := must(t, packet(0, "whole"))
-	for name, lie := range map[string]func(nc net.Conn, k secrets){
-		"a record that is too long":  func(nc net.Conn, k secrets) { nc.Write([]byte{0xff, 0xff, 0xff, 0xff}) },
-		"a record that is too short": func(nc net.Conn, k secrets) { nc.Write([]byte{0, 0, 0, 1, 0}) },
-		"cut in a record": func(nc net.Conn, k secrets) {
-			b := k.out.seal(nil, whole)
-			nc.Write(b[:len(b)-5])
-			nc.Close()
-		},
-		"a longer frame": func(nc net.Conn, k secrets) { nc.Write(k.out.seal(nil, []byte{1, 0, 0, 99, 1})) },
-		"half a frame":   func(nc net.Conn, k secrets) { nc.Write(k.out.seal(nil, whole[:9])) },
-		"said twice":     func(nc net.Conn, k secrets) { b := k.out.seal(nil, nil); nc.Write(append(b, b...)) },
-		"wants too much": func(nc net.Conn, k secrets) { nc.Write(k.out.seal(nil, greedy(t))) },
-		"not sealed at all": func(nc net.Conn,
-			k secrets) {
-			nc.Write(append([]byte{0, 0, 0, byte(len(whole))}, whole...))
-		},
-	} {
-		a := open(t, "a")
-		nc, k := greet(t, a, "b")
-		lie(nc, k)
-		watchtest.Until(t, name+": the connection ends", func() bool { return len(a.Connected()) == 0 })
-		if got := a.frames(); len(got) != 0 {
-			t.Errorf("%s: %+v was received", name, got)
-		}
-		a.Close()
-	}
-}
-
-func greedy(t *testing.T) (frames []byte) {
-	for i := range maxSubscriptions + 1 {
-		frames = append(frames, must(t, &Frame{Kind: KindSubscribe, Name: fmt.Append(nil, i)})...)
-	}
-	return frames
-}
-
-// TestUnproven: connections that send nothing, or nonsense, are few and end soon, and do not
-// keep a node out.
+// TestUnproven: connections without a proof are bounded and end by themselves, and those of one host do
+// not keep another one out. Nonsense is answered with nothing of use.
 func TestUnproven(t *testing.T) {
 	t.Parallel()
-	a, b := open(t, "a", func(o *Options) { o.timing.handshake = 2 * time.Second }), open(t, "b")
+	a, b := open(t, "a", func(o *Options) { o.timing.handshake = 5 * time.Second }), open(t, "b")
+	a.SetNodes([]Node{b.silent()})
 	var silent []net.Conn
 	for range 3 * maxUnproven {
 		nc, err := net.Dial("tcp", a.Addr().String())
@@ -541,94 +664,138 @@ func TestUnproven(t *testing.T) {
 	}
 	b.knows(a)
 	b.connected("a")
-	for _, nc := range silent { // all have ended, by themselves
+	for i, nc := range silent { // all have ended, by themselves
+		if i%2 == 0 {
+			nc.Write([]byte("no TLS, and no node\r\n\r\n"))
+		}
 		nc.SetReadDeadline(time.Now().Add(watchtest.Patience))
-		if _, err := nc.Read(make([]byte, 1)); err == nil || errors.Is(err, context.DeadlineExceeded) {
-			t.Fatalf("a silent connection is still open: %v", err)
+		if got, err := io.ReadAll(nc); len(got) > 64 || errors.Is(err, context.DeadlineExceeded) {
+			t.Fatalf("a connection without a proof is still open: %q, %v", got, err)
 		}
 	}
 	watchtest.Until(t, "all were refused", func() bool { return a.Stats().Refused == 3*maxUnproven })
-	nc, err := net.Dial("tcp", a.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer nc.Close()
-	nc.Write(make([]byte, helloMAC))
-	if got, err := io.ReadAll(nc); len(got) != 0 {
-		t.Errorf("nonsense is answered with %x (%v)", got, err)
-	}
-	a.connected("b")
+	b.connected("a")
 }
 
-// TestWrongKey: a node with another key stays alone, and logs that once.
-func TestWrongKey(t *testing.T) {
+// TestUnprovenHosts: if all places are taken, the host that has most gives up its oldest one.
+func TestUnprovenHosts(t *testing.T) {
 	t.Parallel()
-	a, b := open(t, "a"), open(t, "b", func(o *Options) { o.Key = Key{9} })
-	a.knows(b)
-	b.knows(a)
-	watchtest.Until(t, "both have refused", func() bool { return a.Stats().Refused > 2 && b.Stats().Refused > 2 })
-	if len(a.Connected())+len(b.Connected()) != 0 {
-		t.Error("nodes with different keys are connected")
+	u := unproven{conns: map[net.Conn]*unprovenConn{}}
+	at := func(host byte) *conn {
+		return &conn{from: net.TCPAddrFromAddrPort(netip.AddrPortFrom(netip.AddrFrom4([4]byte{192, 0, 2, host}), 1))}
+	}
+	node := at(1)
+	u.changed(node, http.StateNew)
+	var crowd []*conn
+	for range 2 * maxUnproven {
+		c := at(2)
+		crowd = append(crowd, c)
+		u.changed(c, http.StateNew)
+	}
+	for i, c := range crowd {
+		if want := i <= maxUnproven; c.closed != want {
+			t.Errorf("connection %d of the host with most: closed %v, want %v", i, c.closed, want)
+		}
+	}
+	if node.closed || len(u.conns) != maxUnproven {
+		t.Errorf("%d connections, that of another host closed: %v", len(u.conns), node.closed)
 	}
 }
 
-// TestManyFrames: frames arrive in order, however they are divided into records.
+// TestManyFrames: frames arrive in order, however they are divided into reads.
 func TestManyFrames(t *testing.T) {
 	t.Parallel()
 	a, b := open(t, "a"), open(t, "b")
-	a.knows(b)
-	a.connected("b")
+	a.reaches(b)
 	const n = 5000
 	for i := range n {
-		f := packet(9, strings.Repeat("x", i%1000)) // of a connection: none is lost
-		f.Client.Route = uint32(i + 1)
-		for !a.Send(Number("b"), f) {
+		f := packet(uint32(i+1), strings.Repeat("x", i%500)) // of a connection: none is lost
+		if !a.Send(Number("b"), f) {
 			t.Fatal("not sent")
 		}
 	}
-	if _, err := a.Ask(t.Context(), "b", "big", make([]byte, MaxData)); err == nil {
-		t.Error("the answer is longer than the question, and was too long")
-	}
 	watchtest.Until(t, "all arrive", func() bool { return len(b.frames()) == n })
 	for i, f := range b.frames() {
-		if f.Client.Route != uint32(i+1) || len(f.Data) != i%1000 {
+		if f.Client.Route != uint32(i+1) || len(f.Data) != i%500 {
 			t.Fatalf("frame %d: got %d with %d bytes", i, f.Client.Route, len(f.Data))
 		}
 	}
 }
 
-func BenchmarkRelay(b *testing.B) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		b.Fatal(err)
+// TestWrongDirection: a node cannot send replies to clients that it does not serve.
+func TestWrongDirection(t *testing.T) {
+	t.Parallel()
+	a, b := open(t, "a"), open(t, "b")
+	a.reaches(b)
+	l := (*a.nodes.Load())[b.Self()].link.Load()
+	l.add(reply(packet(7, ""), "forged"))
+	l.add(packet(7, "packet"))
+	watchtest.Until(t, "the packet arrives", func() bool { return len(b.frames()) > 0 })
+	if got := b.frames()[0]; got.Kind != KindPacket || len(b.frames()) != 1 {
+		t.Errorf("got %+v", got)
 	}
-	var got atomic.Int64
-	x, err := Open(l, Options{Name: "x", Key: testKey,
-		Receive: func(_ uint32, frames []Frame) { got.Add(int64(len(frames))) }})
-	if err != nil {
-		b.Fatal(err)
+}
+
+// benchmark returns two connected nodes; what y sends to x is passed to receive.
+func benchmark(b *testing.B, receive func(x *Mesh, frames []Frame), replies func([]Frame)) (x, y *Mesh) {
+	b.Helper()
+	both := map[string]*Mesh{}
+	for _, name := range []string{"x", "y"} {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			b.Fatal(err)
+		}
+		m, err := Open(l, Options{Name: name, Receive: func(_ uint32, frames []Frame) {
+			if name == "x" {
+				receive(both["x"], frames)
+			} else {
+				replies(frames)
+			}
+		}})
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Cleanup(func() { m.Close() })
+		both[name] = m
 	}
-	defer x.Close()
-	x.SetNodes(everybody)
-	y, err := Open(nil, Options{Name: "y", Key: testKey})
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer y.Close()
-	y.SetNodes(append(slices.Clone(everybody), Node{"x", l.Addr().String()}))
+	x, y = both["x"], both["y"]
+	y.SetNodes([]Node{{"x", x.Addr().String(), x.Key()}})
+	x.SetNodes([]Node{{"y", "", y.Key()}})
 	for len(y.Connected()) == 0 {
 		time.Sleep(time.Millisecond)
 	}
+	return x, y
+}
+
+// BenchmarkRelay: packets as fast as they go.
+func BenchmarkRelay(b *testing.B) {
+	var got atomic.Int64
+	x, y := benchmark(b, func(_ *Mesh, frames []Frame) { got.Add(int64(len(frames))) }, nil)
 	f := packet(0, strings.Repeat("x", 60))
-	to := x.Self()
 	b.ReportAllocs()
 	for b.Loop() {
-		for !y.Send(to, f) {
+		for !y.Send(x.Self(), f) {
 			time.Sleep(10 * time.Microsecond)
 		}
 	}
 	for got.Load() < int64(b.N) {
 		time.Sleep(time.Millisecond)
+	}
+}
+
+// BenchmarkEcho: a packet and its reply, one after the other.
+func BenchmarkEcho(b *testing.B) {
+	back := make(chan struct{}, 1)
+	x, y := benchmark(b, func(x *Mesh, frames []Frame) {
+		for i := range frames {
+			x.Send(frames[i].Client.Node, reply(&frames[i], "reply"))
+		}
+	}, func([]Frame) { back <- struct{}{} })
+	f := packet(0, strings.Repeat("x", 60))
+	b.ReportAllocs()
+	for b.Loop() {
+		y.Send(x.Self(), f)
+		<-back
 	}
 }
 
@@ -640,7 +807,7 @@ func TestUnreachable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	gone := Node{"gone", l.Addr().String()}
+	gone := Node{"gone", l.Addr().String(), "key"}
 	l.Close()
 	log := &watchtest.Log{}
 	s := open(t, "a", func(o *Options) { o.Log = slog.New(slog.NewTextHandler(log, nil)) })
@@ -650,3 +817,13 @@ func TestUnreachable(t *testing.T) {
 			"a node does not answer; if it lives, its players are served only at its own address")
 	})
 }
+
+// conn is a connection that is only closed.
+type conn struct {
+	net.Conn
+	from   net.Addr
+	closed bool
+}
+
+func (c *conn) RemoteAddr() net.Addr { return c.from }
+func (c *conn) Close() error         { c.closed = true; return nil }

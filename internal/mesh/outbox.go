@@ -2,130 +2,116 @@ package mesh
 
 import (
 	"errors"
-	"net"
+	"io"
 	"sync"
 )
 
-// maxEvents bounds the events with different IDs that wait for a node.
-const maxEvents = 16 << 10
+// The bounds of an outbox in bytes. Datagrams and packets of WebSocket connections have rooms of their
+// own. Frames without a packet may go over roomStreams, so that a connection whose packet is lost can be
+// ended.
+const (
+	roomDatagrams = 1 << 20
+	roomStreams   = 3 << 20
+	roomAll       = 4 << 20
+)
 
 var (
 	errLost       = errors.New("there is no room for the frame: it is lost")
 	errSlowReader = errors.New("the node does not read")
 )
 
-// outbox is the queue of a connection's writer: frames in order, and after them the newest
-// event of each ID. The writer takes all of it at once.
-type outbox struct {
-	mu     sync.Mutex // guards what follows, but for ready
-	frames []byte
-	events []event
-	newest map[eventKey]int // index in events
-	ended  bool             // nothing more may be added
-	ready  chan struct{}    // capacity 1: the queue is not empty, or has ended
+// queue is what waits for one reader. Its owner adds to it under mu, and calls signal.
+type queue struct {
+	mu    sync.Mutex // guards what its owner adds, and ended
+	ended bool       // nothing more may be added
+	ready chan struct{}
+	// take returns the bytes of what waits, which may be in memory or leave it for what comes next. It is
+	// called under mu.
+	take func(memory []byte) []byte
+
+	rest, memory []byte // what Read has taken and not returned yet, and the whole of it
 }
 
-type eventKey struct {
-	name string
-	id   uint64
-}
-
-type event struct {
-	key  eventKey
-	data []byte
-}
-
-func newOutbox() *outbox {
-	return &outbox{newest: map[eventKey]int{}, ready: make(chan struct{}, 1)}
-}
-
-// add queues a frame. Errors: errLost or errSlowReader if there is no room, the latter if the
-// frame must not be lost; net.ErrClosed; ErrFrame.
-func (o *outbox) add(f *Frame) error {
-	info := f.Kind.info()
-	if info == nil {
-		return ErrFrame
-	}
-	room, full := roomAll, errSlowReader
-	if info.lossy && !f.Client.Stream() {
-		room, full = roomDatagrams, errLost
-	}
-	o.mu.Lock()
-	if o.ended {
-		o.mu.Unlock()
-		return net.ErrClosed
-	}
-	first := len(o.frames) == 0
-	if len(o.frames)+len(f.Data) > room {
-		o.mu.Unlock()
-		return full
-	}
-	var err error
-	o.frames, err = f.Append(o.frames)
-	o.mu.Unlock()
-	if first && err == nil {
-		o.signal()
-	}
-	return err
-}
-
-// publish queues an event, and replaces a queued one with the same ID. Errors: errLost if
-// there is no room; net.ErrClosed.
-func (o *outbox) publish(name string, id uint64, data []byte) error {
-	key := eventKey{name, id}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	i, waits := o.newest[key]
-	switch {
-	case o.ended:
-		return net.ErrClosed
-	case waits:
-		o.events[i].data = append(o.events[i].data[:0], data...)
-		return nil
-	case len(o.events) == maxEvents:
-		return errLost
-	}
-	o.newest[key] = len(o.events)
-	o.events = append(o.events, event{key, append([]byte(nil), data...)})
-	if len(o.events) == 1 {
-		o.signal()
-	}
-	return nil
-}
-
-// end makes the writer end.
-func (o *outbox) end() {
-	o.mu.Lock()
-	o.ended = true
-	o.mu.Unlock()
-	o.signal()
-}
-
-func (o *outbox) signal() {
+func (q *queue) signal() {
 	select {
-	case o.ready <- struct{}{}:
+	case q.ready <- struct{}{}:
 	default:
 	}
 }
 
-// take returns all queued frames, those of events last. It reuses the memory of before,
-// which it returned last.
-func (o *outbox) take(before []byte) (frames []byte, ended bool) {
-	if cap(before) > roomDatagrams {
-		before = nil
+// Read waits until there is something, and returns io.EOF after Close.
+func (q *queue) Read(p []byte) (int, error) {
+	for len(q.rest) == 0 {
+		if cap(q.memory) > roomDatagrams {
+			q.memory = nil
+		}
+		q.mu.Lock()
+		q.rest = q.take(q.memory[:0])
+		ended := q.ended
+		q.mu.Unlock()
+		q.memory = q.rest
+		if ended {
+			return 0, io.EOF
+		}
+		if len(q.rest) == 0 {
+			<-q.ready
+		}
 	}
+	n := copy(p, q.rest)
+	q.rest = q.rest[n:]
+	return n, nil
+}
+
+// Close makes Read return.
+func (q *queue) Close() error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.ended = true
+	q.signal()
+	return nil
+}
+
+// outbox is the queue of frames for a node. Those of WebSocket connections are read first.
+type outbox struct {
+	queue
+	streams   []byte // frames that must not be lost
+	datagrams []byte // frames that may be lost
+}
+
+func newOutbox() *outbox {
+	o := &outbox{queue: queue{ready: make(chan struct{}, 1)}}
+	o.take = func(memory []byte) (waiting []byte) {
+		if len(o.streams) > 0 {
+			waiting, o.streams = o.streams, memory
+		} else {
+			waiting, o.datagrams = o.datagrams, memory
+		}
+		return waiting
+	}
+	return o
+}
+
+// add queues a frame. Errors: errLost if there is no room; errSlowReader if there is none for a frame
+// without a packet that must not be lost; io.ErrClosedPipe; ErrFrame.
+func (o *outbox) add(f *Frame) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	frames, o.frames = o.frames, before[:0]
-	for i := range o.events {
-		e := &o.events[i]
-		f := Frame{Kind: KindEvent, Name: []byte(e.key.name), ID: e.key.id, Data: e.data}
-		frames, _ = f.Append(frames) // its sizes were checked by Publish
+	if o.ended {
+		return io.ErrClosedPipe
 	}
-	if len(o.events) > 0 {
-		clear(o.events)
-		clear(o.newest)
-		o.events = o.events[:0]
+	packet := f.Kind == KindPacket || f.Kind == KindReply
+	to, room, full := &o.streams, roomAll, errSlowReader
+	switch {
+	case f.Kind == KindLook || packet && !f.Client.Stream():
+		to, room, full = &o.datagrams, roomDatagrams, errLost
+	case packet:
+		room, full = roomStreams, errLost
 	}
-	return frames, o.ended
+	if len(*to)+len(f.Data) > room {
+		return full
+	}
+	var err error
+	*to, err = f.Append(*to)
+	o.signal()
+	return err
 }

@@ -42,7 +42,7 @@ func newContinent(t testing.TB, n, players int) *continent {
 	for _, m := range c.machines {
 		// A shard has one or two players here: while one of them waits for a machine the
 		// other gets a new board with every move, because players answer only others' moves.
-		m.text += fmt.Sprintf("(def max-boards 1000000) (def shards %d) (def cluster-address \"%s:8886\") (def cluster-key-file %q) (def cluster-endpoints %q)\n", partsOfContinent, m.ip, clusterKeyFile, strings.Join(fronts, " "))
+		m.text += fmt.Sprintf("(def max-boards 1000000) (def shards %d) (def cluster-address \"%s:8886\") (def cluster-endpoints %q)\n", partsOfContinent, m.ip, strings.Join(fronts, " "))
 		c.begin(m)
 	}
 	c.whole()

@@ -580,10 +580,6 @@ func remoteText(node string) string {
 // publishOwners publishes the holders of all partitions to s.partitionOwners, and to the loops of
 // shards on other nodes.
 func (s *Server) publishOwners(seen pglog.ClusterView) {
-	at := map[string]string{}
-	for _, n := range seen.Nodes {
-		at[n.Name] = n.Address
-	}
 	list := make([]cluster.Location, len(s.rebalancer.partitions))
 	for k := range list {
 		l := &list[k]
@@ -593,7 +589,7 @@ func (s *Server) publishOwners(seen pglog.ClusterView) {
 			l.Node = seen.Parts[k].Holder
 		}
 	}
-	s.partitionOwners.Set(list, at)
+	s.partitionOwners.Set(list, seen.Nodes)
 	for _, p := range s.profiles() {
 		for i, sh := range p.shards {
 			if sh.isRemote() && !s.rebalancer.busy[i] {

@@ -70,16 +70,12 @@ func TestPeerMessages(t *testing.T) {
 }
 
 // TestNotesHaveNoSecrets: what machines leave for each other in the database, when a player has
-// logged in and out, has neither a token of the player nor the key of the machines.
+// logged in and out, has no token of the player.
 func TestNotesHaveNoSecrets(t *testing.T) {
 	t.Parallel()
 	db := pgtest.Migrated(t)
 	h := serve(t, Options{}, clusterConf(db, "a")).ready()
 	untilOwned(t, 4, h.dir)
-	if err := h.sharedJournal.log.Note(t.Context(), h.sharedJournal.name, "mesh/key",
-		"of an older version"); err != nil {
-		t.Fatal(err)
-	}
 	p := join(t, h.address(), wamble.Token{})
 	tokens := []wamble.Token{p.c.Token()}
 	p.login(t.Context())
@@ -111,16 +107,6 @@ func TestNotesHaveNoSecrets(t *testing.T) {
 			}
 		}
 	}
-	notes := func() map[string]string {
-		notes, err := h.sharedJournal.log.Notes(t.Context(), h.sharedJournal.name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return notes
-	}
-	again := serve(t, Options{}, clusterConf(db, "b"))
-	until(t, "a machine that starts removes the old key",
-		func() bool { return again.router.Mesh() != nil && notes()["mesh/key"] == "" })
 }
 
 // TestHandOverMessages: before a handoff the other machines are sent the last notes, or the

@@ -5,12 +5,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net"
+	"strconv"
 	"strings"
 	"time"
 
 	"wamble/internal/admin"
 	"wamble/internal/cluster"
-	"wamble/internal/config"
 	"wamble/internal/guard"
 	"wamble/internal/journal"
 	"wamble/internal/pack"
@@ -26,11 +27,7 @@ func (s *Server) openMesh() error {
 	if address == "" || !s.isPartitioned() {
 		return nil
 	}
-	key, err := config.ClusterKey(s.o.Config.Server.ClusterKeyFile)
-	if err != nil {
-		return err
-	}
-	r, err := cluster.Listen(s.clusterOptions(), address, key, &s.partitionOwners, cluster.Local{
+	r, err := cluster.Listen(s.clusterOptions(), address, &s.partitionOwners, cluster.Local{
 		Profile: func(name string) (cluster.Profile, bool) {
 			p := s.profile(name)
 			return p, p != nil
@@ -43,12 +40,16 @@ func (s *Server) openMesh() error {
 			}
 			return list
 		},
-		Answer: s.answer, Panicked: s.reportPanic, Opened: func(address string) { s.meshAddress.Store(&address) },
+		Answer: s.answer, Panicked: s.reportPanic,
 	})
 	if err != nil {
 		return fmt.Errorf("listen for other machines: %w\ncluster-address must be an address of this machine, and its port must be free", err)
 	}
+	if host, port, err := net.SplitHostPort(address); err == nil && port == "0" { // the kernel has chosen
+		address = net.JoinHostPort(host, strconv.Itoa(r.Mesh().Addr().(*net.TCPAddr).Port))
+	}
 	s.router, s.partitionOwners.Changed = r, r.ApplyOwners
+	s.meshAddress.Store(&address) // heartbeat reads s.router after it
 	s.closers = append(s.closers, r.Close)
 	return nil
 }
@@ -68,10 +69,11 @@ func (s *Server) answer(ctx context.Context, _, what string, question []byte) ([
 	return nil, fmt.Errorf("%q is not known here", what)
 }
 
-// heartbeat returns what this node sends with a heartbeat: its mesh address and its report.
-func (s *Server) heartbeat() (address, note string) {
+// heartbeat returns what this node sends with a heartbeat: its mesh address, its public key, and its
+// report.
+func (s *Server) heartbeat() (address, key, note string) {
 	if at := s.meshAddress.Load(); at != nil {
-		address = *at
+		address, key = *at, s.router.Mesh().Key()
 	}
 	all := cluster.Report{}
 	for _, prof := range s.profiles() {
@@ -94,7 +96,7 @@ func (s *Server) heartbeat() (address, note string) {
 	}
 	b, err := json.Marshal(all)
 	s.warn(err)
-	return address, string(b)
+	return address, key, string(b)
 }
 
 // localFeedPosition returns the state of the feed in a shard's partition, for the report.

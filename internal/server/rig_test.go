@@ -58,10 +58,6 @@ func TestMain(m *testing.M) {
 		beEcho()
 		return
 	}
-	if err := os.Chmod(clusterKeyFile, 0o600); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
 	pgtest.Main(m)
 }
 

@@ -286,9 +286,6 @@ func (s *Server) Run(ctx context.Context) error {
 	s.runBackground("the history for charts", func() { s.history.Keep(ctx, s.runtimes, s.warn) })
 	stopJanitor := func() {}
 	if s.isPartitioned() {
-		if j := s.router; j != nil {
-			s.runBackground("the mesh", func() { j.Run(ctx) })
-		}
 		s.startRebalancer()
 	} else {
 		stopJanitor = s.janitor(ctx, s.runner)

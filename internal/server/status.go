@@ -155,18 +155,18 @@ func (s *Server) clusterStatus(ctx context.Context) (c admin.Cluster) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, clusterStatusTimeout)
 	defer cancel()
-	addresses, questions := s.partitionOwners.LiveNodes(), map[string]any{}
-	for name := range addresses {
+	live, questions := s.partitionOwners.LiveNodes(), map[string]any{}
+	for name := range live {
 		if name != self.Name {
 			questions[name] = nil
 		}
 	}
 	cluster.AskEach(ctx, s.router, "node", questions, func(name string, n admin.NodeStatus, err error) {
 		if err != nil {
-			n = s.lastKnownNode(name, addresses[name])
+			n = s.lastKnownNode(name, live[name].Address)
 			n.Error = err.Error()
 		}
-		n.Name, n.Address = name, addresses[name]
+		n.Name, n.Address = name, live[name].Address
 		c.Nodes = append(c.Nodes, n)
 	})
 	slices.SortFunc(c.Nodes, func(a, b admin.NodeStatus) int { return strings.Compare(a.Name, b.Name) })

@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"testing"
 
@@ -35,11 +34,7 @@ var (
 )
 
 // clusterOptions let machines share a profile of four shards.
-var clusterOptions = fmt.Sprintf("(def shards 4) (def min-boards 32) (def cluster-address \"127.0.0.1:0\") (def cluster-key-file %q)\n", clusterKeyFile)
-
-// clusterKeyFile has the secret of the clusters in these tests. TestMain makes it private, which
-// git does not.
-var clusterKeyFile, _ = filepath.Abs("testdata/cluster.key")
+const clusterOptions = "(def shards 4) (def min-boards 32) (def cluster-address \"127.0.0.1:0\")\n"
 
 // clusterConf is the configuration of one machine of a cluster with four shards, whose
 // machines reach each other.

@@ -17,6 +17,7 @@ type Node struct {
 	Name    string
 	Self    bool
 	Address string // address for other nodes; "" if there is none
+	Key     string // public key of the process; "" if an older version runs there, or there is no address
 	Note    string // its note from Options.Heartbeat
 	Twins   int    // number of other live processes of this name
 }
@@ -68,12 +69,15 @@ CREATE TABLE IF NOT EXISTS shard_notes (
 	at      TIMESTAMPTZ NOT NULL,
 	PRIMARY KEY (shard, name)
 );
-CREATE INDEX IF NOT EXISTS shard_notes_version ON shard_notes (shard, version);`
+CREATE INDEX IF NOT EXISTS shard_notes_version ON shard_notes (shard, version);
+-- key is public; '' is of a node of an older version.
+ALTER TABLE shard_nodes ADD COLUMN IF NOT EXISTS key TEXT NOT NULL DEFAULT '';`
 
 func createNodeTables(ctx context.Context, c *pgx.Conn) error {
 	var made bool
 	if err := c.QueryRow(ctx,
-		`SELECT to_regclass('shard_nodes') IS NOT NULL AND to_regclass('shard_notes_version') IS NOT NULL`).Scan(&made); err != nil || made {
+		`SELECT to_regclass('shard_notes_version') IS NOT NULL AND EXISTS (SELECT 1 FROM pg_attribute
+			WHERE attrelid = to_regclass('shard_nodes') AND attname = 'key' AND NOT attisdropped)`).Scan(&made); err != nil || made {
 		return err
 	}
 	if _, err := c.Exec(ctx, fmt.Sprintf("BEGIN; SELECT pg_advisory_xact_lock(%d); %s COMMIT", makeLock,
@@ -83,10 +87,10 @@ func createNodeTables(ctx context.Context, c *pgx.Conn) error {
 	return nil
 }
 
-const sayNode = `INSERT INTO shard_nodes (shard, node, address, note) VALUES ($1, $2, $3, $4)
-	ON CONFLICT (shard, node) DO UPDATE SET address = EXCLUDED.address, note = EXCLUDED.note`
+const sayNode = `INSERT INTO shard_nodes (shard, node, address, key, note) VALUES ($1, $2, $3, $4, $5)
+	ON CONFLICT (shard, node) DO UPDATE SET address = EXCLUDED.address, key = EXCLUDED.key, note = EXCLUDED.note`
 
-const seeNodes = `SELECT s.node, s.address, s.note, n.seen_at::text, n.seen_at > clock_timestamp() FROM shard_nodes s JOIN nodes n ON n.shard = s.shard AND n.node = s.node
+const seeNodes = `SELECT s.node, s.address, s.key, s.note, n.seen_at::text, n.seen_at > clock_timestamp() FROM shard_nodes s JOIN nodes n ON n.shard = s.shard AND n.node = s.node
 	WHERE s.shard = $1 AND n.seen_at > clock_timestamp() - $2::interval ORDER BY n.seen_at DESC`
 
 const seeNotes = `SELECT name, version, value FROM shard_notes WHERE shard = $1 AND version > $2 ORDER BY version`
@@ -95,8 +99,8 @@ const seeNotes = `SELECT name, version, value FROM shard_notes WHERE shard = $1 
 func (w *watch) queueBeat(b *pgx.Batch) {
 	b.Queue(beatNode, w.name, w.l.self)
 	if w.l.o.Heartbeat != nil {
-		address, note := w.l.o.Heartbeat()
-		b.Queue(sayNode, w.name, w.l.self, address, note)
+		address, key, note := w.l.o.Heartbeat()
+		b.Queue(sayNode, w.name, w.l.self, address, key, note)
 	}
 }
 
@@ -113,7 +117,7 @@ func (w *watch) queueOthers(b *pgx.Batch, sent time.Duration) {
 			var n Node
 			var full, at string
 			var future bool
-			if err := rows.Scan(&full, &n.Address, &n.Note, &at, &future); err != nil {
+			if err := rows.Scan(&full, &n.Address, &n.Key, &n.Note, &at, &future); err != nil {
 				return err
 			}
 			last := before[full]

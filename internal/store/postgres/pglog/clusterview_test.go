@@ -33,7 +33,7 @@ func peer(t *testing.T, db postgres.Options, name string) (*pglog.Log, *heard) {
 	t.Helper()
 	h := &heard{}
 	l := pglog.Open(pglog.Options{Database: db, Node: name, Beat: beat, Lease: lease,
-		Heartbeat: func() (address, note string) { return "at " + name, "I am " + name },
+		Heartbeat: func() (address, key, note string) { return "at " + name, "key of " + name, "I am " + name },
 		OnNote: func(_ int64, name, value string) {
 			h.mu.Lock()
 			defer h.mu.Unlock()
@@ -52,13 +52,13 @@ func claimPart(t *testing.T, l *pglog.Log, part int) logstore.Held {
 	return h
 }
 
-// seen is a node's view of three parts: the address of each node, and the holder of each
+// seen is a node's view of three parts: the address and key of each node, and the holder of each
 // part.
 func seen(l *pglog.Log) string {
 	w, _ := l.ClusterView("main", 3)
 	var nodes, parts []string
 	for _, n := range w.Nodes {
-		nodes = append(nodes, fmt.Sprintf("%s %s, %s", n.Name, n.Address, n.Note))
+		nodes = append(nodes, fmt.Sprintf("%s %s, %s, %s", n.Name, n.Address, n.Key, n.Note))
 	}
 	for _, p := range w.Parts {
 		parts = append(parts, p.Holder)
@@ -77,7 +77,7 @@ func TestParts(t *testing.T) {
 	add(t, first, "of the first")
 	add(t, second, "of the second")
 	add(t, third, "of the third")
-	const both = "a at a, I am a; b at b, I am b: a,a,b"
+	const both = "a at a, key of a, I am a; b at b, key of b, I am b: a,a,b"
 	for _, l := range []*pglog.Log{a, b} {
 		watchtest.Until(t, "both are seen", func() bool { return seen(l) == both })
 	}
@@ -144,4 +144,29 @@ func TestNotes(t *testing.T) {
 	c, late := peer(t, db, "c")
 	c.ClusterView("main", 1)
 	watchtest.Until(t, "who comes late hears what holds", func() bool { return late.list() == "news/2= bans=3" })
+}
+
+// TestOldNode: a node whose version has no key, and has made the tables without one, is seen without a key
+// beside a newer one, and goes on.
+func TestOldNode(t *testing.T) {
+	t.Parallel()
+	db := pgtest.Empty(t)
+	old, _ := peer(t, db, "old") // makes the tables
+	old.ClusterView("main", 1)
+	watchtest.Until(t, "it is seen", func() bool { return strings.HasPrefix(seen(old), "old ") })
+	old.Close()
+	pgtest.Execute(t, db, `ALTER TABLE shard_nodes DROP COLUMN key; DELETE FROM nodes; DELETE FROM shard_nodes`)
+	beat := func() {
+		pgtest.Execute(t, db, `INSERT INTO nodes (shard, node, seen_at) VALUES ('main', 'old/1', clock_timestamp())
+				ON CONFLICT (shard, node) DO UPDATE SET seen_at = EXCLUDED.seen_at;
+			INSERT INTO shard_nodes (shard, node, address, note) VALUES ('main', 'old/1', 'at old', 'I am old')
+				ON CONFLICT (shard, node) DO UPDATE SET address = EXCLUDED.address, note = EXCLUDED.note`)
+	}
+	beat()
+	a, _ := peer(t, db, "a")
+	a.ClusterView("main", 1)
+	watchtest.Until(t, "both are seen", func() bool {
+		beat()
+		return strings.HasPrefix(seen(a), "a at a, key of a, I am a; old at old, , I am old")
+	})
 }

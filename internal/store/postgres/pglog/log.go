@@ -35,9 +35,9 @@ type Options struct {
 	// Report receives warnings for the host and must return quickly; nil discards them.
 	Report func(error)
 	// Heartbeat returns what every beat tells other nodes that share the logs (see ClusterView): the
-	// address at which they reach this node, and a note. If it is nil, this node does not read
-	// about the others.
-	Heartbeat func() (address, note string)
+	// address at which they reach this node, its public key, and a note. If it is nil, this node does
+	// not read about the others.
+	Heartbeat func() (address, key, note string)
 	// OnNote receives every note (see Log.Note): at first all existing notes, then those that
 	// change. It must return quickly. It may be nil.
 	OnNote func(version int64, name, value string)
