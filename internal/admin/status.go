@@ -77,7 +77,8 @@ type ProfileStatus struct {
 	Moves    uint64         `json:"moves"`
 	Depth    uint64         `json:"queue_depth"`
 	Age      wamble.Seconds `json:"queue_age"`
-	Failures int            `json:"failures"` // restarts of the profile since the start
+	Failures int            `json:"failures"`                 // restarts of the profile since the start
+	Shed     map[string]int `json:"datagrams_shed,omitempty"` // dropped datagrams by class, if there are any
 	Brownout []string       `json:"brownout,omitempty"`
 	Bans     int            `json:"bans,omitempty"`
 	Shards   []ShardStatus  `json:"shards,omitempty"` // if there are several
@@ -257,6 +258,10 @@ func printStatus(w io.Writer, result any) error {
 		}
 		if p.Trouble != "" {
 			rows = append(rows, "  trouble\t"+p.Trouble)
+		}
+		if len(p.Shed) > 0 {
+			rows = append(rows, "  shed\t"+showCounts(p.Shed)+
+				" datagrams since the start: more came than could be processed")
 		}
 		if len(p.Brownout) > 0 {
 			rows = append(rows, "  brown-out\t"+strings.Join(p.Brownout, ", "))

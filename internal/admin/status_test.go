@@ -29,19 +29,19 @@ func TestStatusOfStopped(t *testing.T) {
 	}
 }
 
-// TestStatusText: 'wamble status' names the configuration file, the data directory, and the
-// scheme of each address.
+// TestStatusText: 'wamble status' names the configuration file, the data directory, the scheme
+// of each address, and what was shed.
 func TestStatusText(t *testing.T) {
 	var out strings.Builder
 	s := &Status{Config: "/etc/wamble/wamble.conf", Data: "/var/lib/wamble", Profiles: []ProfileStatus{
-		{Name: "a", HTTP: "[::]:443", Secure: true}, {Name: "b", HTTP: "[::]:8888"},
+		{Name: "a", HTTP: "[::]:443", Secure: true, Shed: map[string]int{"rest": 7}}, {Name: "b", HTTP: "[::]:8888"},
 	}}
 	if err := printStatus(&out, s); err != nil {
 		t.Fatal(err)
 	}
 	words := strings.Join(strings.Fields(out.String()), " ")
 	for _, want := range []string{"config /etc/wamble/wamble.conf data /var/lib/wamble", ", https [::]:443",
-		", http [::]:8888"} {
+		", http [::]:8888", "shed rest 7 datagrams since the start"} {
 		if !strings.Contains(words, want) {
 			t.Errorf("it does not say %q:\n%s", want, out.String())
 		}

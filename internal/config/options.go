@@ -272,9 +272,8 @@ type Network struct {
 	// TLSKey is the file with the private key of tls-cert in PEM form.
 	TLSKey string `option:"tls-key" default:"" range:"0..4096" room:"transport"`
 
-	// BufferSize is the size of the receive and of the send buffer of the UDP
-	// socket. Unset means the largest that the kernel grants, so that nothing
-	// is lost during a handoff.
+	// BufferSize is the size of the receive and send buffers of the UDP
+	// socket. Unset means 8 MiB, for receiving 2 MiB except during a handoff.
 	BufferSize int `option:"buffer-size" default:"" range:"1024..1073741824" unit:"bytes" room:"transport" reload:"listener"`
 
 	// SelectTimeout is how long the profile's loop waits for packets at most

@@ -19,6 +19,7 @@
 //     offer.
 //   - limiter counts requests, budgets are token buckets of bytes to unproven
 //     addresses.
+//   - Intake orders the datagrams that wait when more come than can be processed.
 //   - Sink takes what is sent; Batch is the Sink that collects.
 //
 // # A request

@@ -38,6 +38,7 @@ type Endpoint struct {
 	pool     pool
 	transfer uint32 // number of the last transfer in fragments
 	got      arrival
+	classed  wire.Packet // the last packet of Classify
 	scratch  []byte
 	payload  []byte
 	stats    Stats

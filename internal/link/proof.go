@@ -151,10 +151,16 @@ func (e *Endpoint) remember(at time.Duration, path *path) {
 // recall proves a path if its address has proven itself with this token within proofTime, as when a
 // player has thought for ten minutes.
 func (e *Endpoint) recall(now time.Duration, path *path, token wamble.Token) {
-	if p := e.proofs.Find(path.peer); p != nil && p.vouched == token && now-p.at < proofTime && !path.proof.proven {
-		path.proof.vouched = p.vouched
+	if e.remembers(now, path.peer, token) && !path.proof.proven {
+		path.proof.vouched = token
 		e.prove(now, path)
 	}
+}
+
+// remembers reports whether an address has proven itself with a token within proofTime.
+func (e *Endpoint) remembers(now time.Duration, from wamble.Peer, token wamble.Token) bool {
+	p := e.proofs.Find(from)
+	return p != nil && p.vouched == token && now-p.at < proofTime
 }
 
 // vouches reports whether packets of control code c carry a token that the handler has checked

@@ -34,7 +34,7 @@ func TestAllocsLoop(t *testing.T) {
 	rt := &Runtime{}
 	rt.Attach(Journal{})
 	rt.cfg.Store(c.Default)
-	loop := &loop{rt: rt, instance: l, times: newStopwatch()}
+	loop := &loop{rt: rt, instance: l, intake: newIntake(), times: newStopwatch()}
 	frames := someFrames(t) // the journal has not begun: they gather
 	noise := transport.Arrivals{Packets: []transport.Packet{{Peer: wamble.Peer{Addr: netip.MustParseAddrPort("192.0.2.1:9")}, Data: []byte("noise")}}}
 	durableIndex, moves := uint64(0), uint64(0)

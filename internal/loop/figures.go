@@ -25,6 +25,8 @@ type Figures struct {
 	ToSent    Histogram
 	Groups    Histogram
 	UDP       transport.UDPStats
+	Ages      ByClass[Histogram] // of the datagrams that were ordered, when a step got them
+	Shed      ByClass[uint64]    // datagrams that were dropped instead
 	Streams   transport.GatewayStats
 	Runner    runner.Stats
 	Health    board.Health // at most healthTime old
@@ -35,6 +37,12 @@ type Figures struct {
 
 	CertificateEnds time.Time // zero without TLS
 }
+
+// ByClass has a value for each class of datagrams: see link.Class.
+type ByClass[T any] [link.Classes]T
+
+// ClassNames are the names of the classes.
+var ClassNames = ByClass[string]{link.ClassPlayer.String(), link.ClassProven.String(), link.ClassRest.String()}
 
 // StoreState is the state of the store as the runtime sees it.
 type StoreState struct {
@@ -64,7 +72,8 @@ func (rt *Runtime) Figures(ctx context.Context) Figures {
 	defer cancel()
 	s := Figures{
 		ToDurable: newHistogram(LatencyBounds), ToSent: newHistogram(LatencyBounds), Groups: newHistogram(groupBounds),
-		UDP: rt.port.Load().UDP().Stats(), Streams: rt.port.Load().Stats(), Runner: rt.journal().Runner.Stats(),
+		Ages: newAges(),
+		UDP:  rt.port.Load().UDP().Stats(), Streams: rt.port.Load().Stats(), Runner: rt.journal().Runner.Stats(),
 	}
 	if c := rt.port.Load().Certificate(); c != nil {
 		s.CertificateEnds = c.Leaf.NotAfter
@@ -76,6 +85,7 @@ func (rt *Runtime) Figures(ctx context.Context) Figures {
 	if l := rt.loop.Load(); l != nil {
 		var loop Figures
 		if l.runOnLoop(ctx, func() { loop = l.figures() }) {
+			s.Ages, s.Shed = loop.Ages, loop.Shed
 			s.Stats, s.Gauges, s.Link, s.Boards, s.Health = loop.Stats, loop.Gauges, loop.Link, loop.Boards, loop.Health
 			s.ToDurable, s.ToSent, s.Groups = loop.ToDurable, loop.ToSent, loop.Groups
 		}
@@ -107,8 +117,8 @@ func (l *loop) figures() Figures {
 		l.health, l.healthAt = p.Health(now), now
 	}
 	return Figures{
-		Health: l.health,
-		Stats:  p.Stats(), Gauges: p.Gauges(), Link: p.LinkStats(), Boards: p.Census(),
+		Health: l.health, Ages: l.intake.figures(), Shed: ByClass[uint64](l.intake.queue.Shed()),
+		Stats: p.Stats(), Gauges: p.Gauges(), Link: p.LinkStats(), Boards: p.Census(),
 		ToDurable: l.times.toDurable.clone(), ToSent: l.times.toSent.clone(), Groups: l.instance.commit.groups(),
 	}
 }
@@ -136,6 +146,9 @@ func (f *Figures) Add(more Figures) {
 	}
 	f.Queue.Depth += more.Queue.Depth
 	f.Queue.OldestAge = max(f.Queue.OldestAge, more.Queue.OldestAge)
+	for class, n := range more.Shed {
+		f.Shed[class] += n
+	}
 	f.Panics += more.Panics
 	f.Refused += more.Refused
 	f.Store = f.Store.Merge(more.Store)

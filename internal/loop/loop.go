@@ -25,6 +25,7 @@ type loop struct {
 	asks         chan func() // are run between two steps
 	inputs       []profile.Input
 	packets      []profile.Packet // that inputs points to
+	intake       *intake
 	recent       recentPackets
 	nextStep     time.Time // when the next step is due; zero: never
 	newestIndex  uint64    // the newest durable index
@@ -49,7 +50,8 @@ type loop struct {
 func newLoop(rt *Runtime, first *instance) *loop {
 	l := &loop{
 		rt: rt, port: rt.port.Load(), instance: first, asks: make(chan func(), 16), nextStep: time.Now(),
-		writer: newWriter(), saver: newSaver(rt, first, time.Now()), times: newStopwatch(), ended: make(chan struct{}),
+		intake: newIntake(), writer: newWriter(), saver: newSaver(rt, first, time.Now()), times: newStopwatch(),
+		ended: make(chan struct{}),
 	}
 	l.times.trace = &rt.tracer
 	return l
@@ -73,7 +75,9 @@ func (l *loop) run() {
 	}()
 	for l.err == nil && (!l.stop || !l.allDurable()) {
 		l.err = l.round()
-		l.freezeIfIdle()
+		if !l.intake.hasWork() {
+			l.freezeIfIdle()
+		}
 	}
 }
 
@@ -117,8 +121,14 @@ func (l *loop) allDurable() bool {
 // paused or about to freeze, packets stay in the socket.
 func (l *loop) receive() (transport.Arrivals, error) {
 	delay := l.rt.pace.backpressure.delay(time.Now())
-	if !l.stop && !l.paused && l.freeze == nil && delay == 0 && !l.instance.commit.behind() {
-		return l.port.Receive(l.nextStep)
+	able := !l.stop && !l.paused && delay == 0 && !l.instance.commit.behind()
+	switch {
+	case able && l.freeze == nil:
+		return l.read(l.nextStep)
+	case able && l.intake.hasWork():
+		return l.intake.order(l.instance.profile, l.port, transport.Arrivals{})
+	case l.paused || l.freeze != nil:
+		l.port.Hold()
 	}
 	wait := time.Second
 	if delay > 0 {
@@ -136,6 +146,18 @@ func (l *loop) receive() (transport.Arrivals, error) {
 		ask()
 	}
 	return transport.Arrivals{}, nil
+}
+
+// read waits for packets until a time, and returns those of the next step.
+func (l *loop) read(until time.Time) (transport.Arrivals, error) {
+	if l.intake.hasWork() {
+		until = time.Now()
+	}
+	in, err := l.port.Receive(until)
+	if err != nil || !in.Full && !l.intake.hasWork() {
+		return in, err
+	}
+	return l.intake.order(l.instance.profile, l.port, in)
 }
 
 // step runs one step with the arrivals and the mailbox, and carries out its output except the packets, which
@@ -284,7 +306,7 @@ const maxLastBatches = 256
 // the new port has taken over the old socket, it has its own descriptor of it.
 func (l *loop) moveTo(p *transport.Port) {
 	for range maxLastBatches {
-		in, err := l.port.Receive(time.Now())
+		in, err := l.read(time.Now())
 		if err != nil || len(in.Packets)+len(in.Ended) == 0 || l.turn(in) != nil {
 			break
 		}

@@ -107,6 +107,12 @@ var metrics = []metric{
 			add("refused", float64(s.UDP.Refused))
 			add("unsent", float64(s.UDP.Unsent))
 		}),
+	many("datagrams_shed_total", "Datagrams that were dropped because more came than could be processed in time, by class: of players, of proven addresses, of the rest.",
+		"class", counter, func(s *loop.Figures, add func(string, float64)) {
+			for class, n := range s.Shed {
+				add(loop.ClassNames[class], float64(n))
+			}
+		}),
 	count("packets_passed_total", "Packets of players that came through another machine.", func(s *loop.Figures) uint64 { return s.UDP.Passed }),
 	level("websockets", "WebSocket connections.", func(s *loop.Figures) float64 { return float64(s.Streams.Open) }),
 	count("websockets_refused_total", "WebSocket handshakes that failed.", func(s *loop.Figures) uint64 { return s.Streams.Refused }),
@@ -126,12 +132,20 @@ var metrics = []metric{
 type distribution struct {
 	name, help string
 	of         func(s *loop.Figures) *loop.Histogram
+	labels     prometheus.Labels // of this row; nil for the only one of the name
+}
+
+// ageOf is the row of a class of datagrams.
+func ageOf(class int) distribution {
+	return distribution{"datagram_age_seconds", "How long datagrams had waited when they were processed, by class; only of those that waited in a queue.",
+		func(s *loop.Figures) *loop.Histogram { return &s.Ages[class] }, prometheus.Labels{"class": loop.ClassNames[class]}}
 }
 
 var distributions = []distribution{
-	{"move_durable_seconds", "From reading a move to its being durable.", func(s *loop.Figures) *loop.Histogram { return &s.ToDurable }},
-	{"move_sent_seconds", "From reading a move to its answer being sent.", func(s *loop.Figures) *loop.Histogram { return &s.ToSent }},
-	{"journal_group_frames", "Requests per group commit.", func(s *loop.Figures) *loop.Histogram { return &s.Groups }},
+	{"move_durable_seconds", "From reading a move to its being durable.", func(s *loop.Figures) *loop.Histogram { return &s.ToDurable }, nil},
+	{"move_sent_seconds", "From reading a move to its answer being sent.", func(s *loop.Figures) *loop.Histogram { return &s.ToSent }, nil},
+	{"journal_group_frames", "Requests per group commit.", func(s *loop.Figures) *loop.Histogram { return &s.Groups }, nil},
+	ageOf(0), ageOf(1), ageOf(2),
 }
 
 func truth(b bool) float64 {
@@ -217,7 +231,7 @@ func newDescs(labels ...string) (d descs) {
 		d.metrics = append(d.metrics, prometheus.NewDesc("wamble_"+m.name, m.help, of, nil))
 	}
 	for _, m := range distributions {
-		d.distributions = append(d.distributions, prometheus.NewDesc("wamble_"+m.name, m.help, labels, nil))
+		d.distributions = append(d.distributions, prometheus.NewDesc("wamble_"+m.name, m.help, labels, m.labels))
 	}
 	return d
 }

@@ -20,6 +20,7 @@ import (
 func TestMetricValues(t *testing.T) {
 	s := loop.Figures{
 		Stats: profile.Stats{Moves: 2}, Queue: runner.InboxStats{Depth: 3, OldestAge: 4 * time.Second},
+		Shed:    loop.ByClass[uint64]{11, 12, 13},
 		Streams: transport.GatewayStats{Evicted: 10},
 		UDP:     transport.UDPStats{Received: 5, Sent: 6, Lost: 7, Refused: 8, Unsent: 9},
 	}
@@ -35,7 +36,8 @@ func TestMetricValues(t *testing.T) {
 		"moves_total": 2, "queue_depth": 3, "queue_age_seconds": 4, "datagrams_total received": 5,
 		"datagrams_total sent": 6,
 		"datagrams_total lost": 7, "datagrams_total refused": 8, "datagrams_total unsent": 9,
-		"connections_evicted_total": 10,
+		"connections_evicted_total": 10, "datagrams_shed_total player": 11, "datagrams_shed_total proven": 12,
+		"datagrams_shed_total rest": 13,
 	} {
 		if got[name] != want {
 			t.Errorf("%s: %v, want %v", name, got[name], want)

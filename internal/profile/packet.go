@@ -66,6 +66,12 @@ func (n *network) setCurrent(packet []byte) {
 // that waited for a load it is the packet of that request.
 func (p *Profile) CurrentPacket() []byte { return p.currentPacket }
 
+// Classify says in which order a waiting packet is handled: see link.Endpoint.Classify. It is no input, and changes
+// nothing that a step depends on.
+func (p *Profile) Classify(from wamble.Peer, packet []byte) (class link.Class, cookie bool) {
+	return p.link.Classify(from, packet)
+}
+
 func (in *Packet) pack(w *pack.Writer) {
 	PackPeer(w, in.Peer)
 	w.Bytes(in.Data)

@@ -112,6 +112,7 @@ type newcomer struct {
 	conn   *net.UDPConn
 	ours   bool
 	seq    uint32
+	acked  uint32 // the last request with an ACK; the answers for old clients do not always name theirs
 	token  wamble.Token
 	packet wire.Packet
 	buffer [2048]byte
@@ -149,8 +150,11 @@ func enter(server netip.AddrPort, from [4]byte, ours bool, think time.Duration) 
 			if !ok {
 				return false
 			}
-			of, answers := c.packet.Ext.Int(wire.KeyRequestSeq)
-			accepted = answers && uint32(of) == c.seq
+			of, named := c.packet.Ext.Int(wire.KeyRequestSeq)
+			if named && uint32(of) != c.seq || !named && c.acked != c.seq {
+				return false // a late copy of an earlier answer
+			}
+			accepted = true
 			board, fen = c.packet.Board, m.FEN.String()
 			return true
 		})
@@ -210,6 +214,9 @@ func (c *newcomer) ask(b []byte, began time.Time, take func() bool) error {
 			}
 			if err := c.packet.Decode(c.buffer[:n]); err != nil {
 				return err
+			}
+			if c.packet.Ctrl == wire.CtrlAck {
+				c.acked = c.packet.Seq
 			}
 			if e, ok := c.packet.Message.(*wire.Error); ok {
 				last = fmt.Sprintf("ERROR %d %s", e.Code, e.Reason)

@@ -96,6 +96,14 @@ func (p *Profile) status(ctx context.Context) admin.ProfileStatus {
 		status.Failures += n
 	}
 	status.Brownout, status.Bans = admin.BrownoutWords(p.restrictions.Brownout()), len(p.restrictions.Bans())
+	for class, n := range look.Shed {
+		if n > 0 {
+			if status.Shed == nil {
+				status.Shed = map[string]int{}
+			}
+			status.Shed[loop.ClassNames[class]] = int(n)
+		}
+	}
 	for i, n := range look.Boards {
 		status.Boards[wamble.BoardStatus(i).String()] = n
 	}

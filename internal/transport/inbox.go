@@ -43,6 +43,7 @@ type inbox struct {
 type inboxSlot struct {
 	peer wamble.Peer
 	from *source // nil for a datagram
+	at   int64   // as of Packet
 	data []byte  // grows on first use, then is reused
 }
 
@@ -97,7 +98,7 @@ func (in *inbox) forward(p Packet) bool {
 	} else {
 		in.forwarded++
 	}
-	in.add(inboxSlot{peer: p.Peer}, p.Data)
+	in.add(inboxSlot{peer: p.Peer, at: p.At}, p.Data)
 	in.mu.Unlock()
 	in.notify()
 	return true
@@ -149,7 +150,7 @@ func (in *inbox) fetch(packets []Packet, ended []wamble.Peer, buffers [][]byte) 
 	for i := range n {
 		slot := &in.ring[in.head]
 		buffers[i] = append(buffers[i][:0], slot.data...)
-		packets = append(packets, Packet{Peer: slot.peer, Data: buffers[i]})
+		packets = append(packets, Packet{Peer: slot.peer, Data: buffers[i], At: slot.at})
 		switch {
 		case slot.from == nil && slot.peer.Stream():
 			in.remote--

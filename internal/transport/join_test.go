@@ -24,7 +24,7 @@ func TestJoin(t *testing.T) {
 		given = append(given, replied{shard, to, bytes.Clone(packet)})
 	})
 	player := listenTestUDP(t, "127.0.0.1:0", UDPOptions{})
-	if err := player.Write(Packets{{wamble.Peer{Addr: ports[0].Addr()}, tokenPacket(t, 1)}}); err != nil {
+	if err := player.Write(Packets{{Peer: wamble.Peer{Addr: ports[0].Addr()}, Data: tokenPacket(t, 1)}}); err != nil {
 		t.Fatal(err)
 	}
 	c := dialPort(t, ports[0])
@@ -36,8 +36,9 @@ func TestJoin(t *testing.T) {
 	datagrams, stream := got[1][0].Peer, got[0][0].Peer
 	away, awayStream, old := datagrams, stream, datagrams
 	away.Node, awayStream.Node, old.Node = 9, 9, 0
-	if err := ports[1].Send(Packets{{away, []byte("a")}, {datagrams, []byte("b")}, {awayStream, []byte("c")},
-		{old, []byte("d")}, {stream, tokenPacket(t, 5)}}); err != nil {
+	if err := ports[1].Send(Packets{{Peer: away, Data: []byte("a")}, {Peer: datagrams, Data: []byte("b")},
+		{Peer: awayStream, Data: []byte("c")},
+		{Peer: old, Data: []byte("d")}, {Peer: stream, Data: tokenPacket(t, 5)}}); err != nil {
 		t.Fatal(err)
 	}
 	answers := collect(t, player, 2)
@@ -58,8 +59,8 @@ func TestJoin(t *testing.T) {
 func TestPass(t *testing.T) {
 	ports := openShards(t, Options{}, 2)
 	peer := wamble.Peer{Addr: ports[0].Addr(), Route: 3, Node: 9}
-	if !ports[0].DeliverForwarded(1, Packet{peer, []byte("x")}) ||
-		ports[0].DeliverForwarded(2, Packet{peer, []byte("x")}) {
+	if !ports[0].DeliverForwarded(1, Packet{Peer: peer, Data: []byte("x")}) ||
+		ports[0].DeliverForwarded(2, Packet{Peer: peer, Data: []byte("x")}) {
 		t.Error("a packet is passed to a shard that there is, and to no other")
 	}
 	ports[0].DeliverEnd(1, peer)
@@ -77,7 +78,7 @@ func TestDatagramsAreDroppedFirst(t *testing.T) {
 	ports := openShards(t, Options{}, 2)
 	deliver := func(peer wamble.Peer, n int) (taken int) {
 		for range n {
-			if ports[0].DeliverForwarded(1, Packet{peer, []byte("x")}) {
+			if ports[0].DeliverForwarded(1, Packet{Peer: peer, Data: []byte("x")}) {
 				taken++
 			}
 		}
@@ -116,7 +117,7 @@ func TestHangUp(t *testing.T) {
 	if closed := new(CloseError); !errors.As(err, &closed) || closed.Code != CloseGoingAway {
 		t.Errorf("the connection of shard 1 ended with %v, want %d", err, CloseGoingAway)
 	}
-	ports[0].Send(Packets{{got[0][0].Peer, tokenPacket(t, 6)}})
+	ports[0].Send(Packets{{Peer: got[0][0].Peer, Data: tokenPacket(t, 6)}})
 	if b, err := stays.Next(); err != nil || wireSeq(t, b) != 6 {
 		t.Errorf("the connection of shard 0 hears % x, %v", b, err)
 	}

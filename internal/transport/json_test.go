@@ -58,7 +58,7 @@ func (r *jsonRig) says(h wire.Header, m wire.Message, want string, ext ...wire.F
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	r.port.Send(Packets{{r.peer, b}})
+	r.port.Send(Packets{{Peer: r.peer, Data: b}})
 	r.reads(want)
 }
 
@@ -116,7 +116,7 @@ func TestJSONIsPackets(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.port.Send(Packets{{r.peer, b}})
+		r.port.Send(Packets{{Peer: r.peer, Data: b}})
 	}
 	r.reads(`{"id":3,"ctrl":"PROFILES_LIST","payload":{"names":"` + strings.Repeat("abcdefgh,", 300) + `"}}`)
 

@@ -19,8 +19,12 @@ type mmsghdr struct {
 	len uint32
 }
 
-// overflowSpace holds one control message with the uint32 of SO_RXQ_OVFL.
-const overflowSpace = 24
+// The control messages of a datagram: the struct timespec of SO_TIMESTAMPNS, and behind it the uint32 of SO_RXQ_OVFL,
+// which is absent while the counter is zero.
+const (
+	stampSpace   = unix.SizeofCmsghdr + 16
+	controlSpace = stampSpace + 24
+)
 
 // batchReader reads up to ReadBatch datagrams with one system call, into buffers that it
 // reuses.
@@ -29,7 +33,7 @@ type batchReader struct {
 	headers  [ReadBatch]mmsghdr
 	names    [ReadBatch]unix.RawSockaddrInet6
 	vectors  [ReadBatch]unix.Iovec
-	controls [ReadBatch][overflowSpace]byte
+	controls [ReadBatch][controlSpace]byte
 	buffers  []byte
 	packets  [ReadBatch]Packet
 	used     int // headers that the last call wrote
@@ -65,7 +69,7 @@ func (r *batchReader) batch(wait bool) ([]Packet, error) {
 	for i := range r.headers[:r.used] {
 		h := &r.headers[i].hdr
 		h.Namelen = unix.SizeofSockaddrInet6
-		h.SetControllen(overflowSpace)
+		h.SetControllen(controlSpace)
 	}
 	r.used, r.wait, r.got, r.errno = 0, wait, 0, 0
 	if err := r.readNow(); err != nil {
@@ -87,7 +91,7 @@ func (r *batchReader) batch(wait bool) ([]Packet, error) {
 		peer := wamble.Peer{Addr: addrPort(&r.names[i])}
 		data := r.buffers[i*MaxPacket:][:r.headers[i].len:MaxPacket]
 		if !isWakeUp(peer, data) {
-			packets = append(packets, Packet{Peer: peer, Data: data})
+			packets = append(packets, Packet{Peer: peer, Data: data, At: r.stamp(i)})
 		}
 	}
 	if r.got > 0 {
@@ -95,6 +99,9 @@ func (r *batchReader) batch(wait bool) ([]Packet, error) {
 	}
 	return packets, nil
 }
+
+// full reports whether the last batch had no room for more.
+func (r *batchReader) full() bool { return r.got == ReadBatch }
 
 // readNow reads once, or blocks until a datagram is there.
 func (r *batchReader) readNow() error {
@@ -131,19 +138,38 @@ func (r *batchReader) recv(fd uintptr) bool {
 }
 
 // countOverflow adds the datagrams that the kernel dropped, from the counter in datagram i. The
-// counter wraps, and is absent while it is zero.
+// counter wraps.
 func (r *batchReader) countOverflow(i int) {
-	h := &r.headers[i].hdr
-	if h.Controllen < unix.SizeofCmsghdr+4 {
-		return
+	from := 0
+	if r.stamp(i) != 0 {
+		from = stampSpace
 	}
-	c := (*unix.Cmsghdr)(unsafe.Pointer(h.Control))
-	if c.Level != unix.SOL_SOCKET || c.Type != unix.SO_RXQ_OVFL {
-		return
+	if value := r.control(i, from, unix.SO_RXQ_OVFL, 4); value != nil {
+		now := binary.NativeEndian.Uint32(value)
+		r.u.counts.lost.Add(uint64(now - r.overflow))
+		r.overflow = now
 	}
-	now := binary.NativeEndian.Uint32(r.controls[i][unix.SizeofCmsghdr:])
-	r.u.counts.lost.Add(uint64(now - r.overflow))
-	r.overflow = now
+}
+
+// stamp returns when the kernel received datagram i, 0 if it does not say.
+func (r *batchReader) stamp(i int) int64 {
+	value := r.control(i, 0, unix.SO_TIMESTAMPNS, 16)
+	if value == nil {
+		return 0
+	}
+	return int64(binary.NativeEndian.Uint64(value))*1e9 + int64(binary.NativeEndian.Uint64(value[8:]))
+}
+
+// control returns the value of the control message at a place of datagram i, nil if there is none of the type.
+func (r *batchReader) control(i, from int, typ int32, size int) []byte {
+	if int(r.headers[i].hdr.Controllen) < from+unix.SizeofCmsghdr+size {
+		return nil
+	}
+	c := (*unix.Cmsghdr)(unsafe.Pointer(&r.controls[i][from]))
+	if c.Level != unix.SOL_SOCKET || c.Type != typ {
+		return nil
+	}
+	return r.controls[i][from+unix.SizeofCmsghdr:][:size]
 }
 
 // batchWriter sends up to WriteBatch datagrams with one system call.

@@ -17,6 +17,7 @@ const (
 type Packet struct {
 	Peer wamble.Peer
 	Data []byte
+	At   int64 // when the kernel received the datagram, in nanoseconds since 1970; 0 if unknown
 }
 
 // Outgoing is a list of packets to be sent, in order, such as link.Batch. The bytes must not

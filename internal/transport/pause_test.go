@@ -101,7 +101,7 @@ func TestFarewell(t *testing.T) {
 		ws := dialPort(t, p)
 		ws.Send(packet(t, 1, 1))
 		got, _ := receive(t, p, 1, 0)
-		p.Send(Packets{{got[0].Peer, packet(t, 5, 1)}})
+		p.Send(Packets{{Peer: got[0].Peer, Data: packet(t, 5, 1)}})
 		p.CloseConns(t.Context(), CloseGoingAway)
 		b, err := ws.Next()
 		if err != nil || wireSeq(t, b) != 5 {

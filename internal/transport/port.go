@@ -59,8 +59,9 @@ type Port struct {
 // Arrivals is the result of one Receive: packets, and peers of connections that have ended.
 // Both are valid until the next Receive.
 type Arrivals struct {
-	Packets []Packet
+	Packets []Packet // first datagrams, then packets of connections and from other shards and nodes
 	Ended   []wamble.Peer
+	Full    bool // there may be more datagrams: Drain returns them
 }
 
 // Listen binds UDP and TCP to one port number.
@@ -179,6 +180,29 @@ func (p *Port) Receive(until time.Time) (Arrivals, error) {
 		return Arrivals{}, err
 	}
 	p.woken.Store(false)
+	full := p.udp.read.full()
+	packets = p.keepOwn(packets)
+	if p.inbox.waiting.Load() == 0 {
+		return Arrivals{Packets: packets, Full: full}, nil
+	}
+	p.packets = append(p.packets[:0], packets...)
+	p.packets, p.ended = p.inbox.fetch(p.packets, p.ended[:0], p.buffers)
+	return Arrivals{Packets: p.packets, Ended: p.ended, Full: full}, nil
+}
+
+// Drain returns more of the datagrams that have arrived, valid until the next Receive or Drain, and whether there may
+// be still more. It does not wait. The packets of connections that Receive has returned stay valid, its datagrams do
+// not.
+func (p *Port) Drain() (packets []Packet, full bool, err error) {
+	packets, err = p.udp.readArmed(false)
+	return p.keepOwn(packets), p.udp.read.full(), err
+}
+
+// Hold makes room in the kernel for what arrives until the next Receive, as during a handoff.
+func (p *Port) Hold() { p.udp.hold() }
+
+// keepOwn forwards the datagrams for other shards and returns the remaining ones, with the number of this node.
+func (p *Port) keepOwn(packets []Packet) []Packet {
 	if self := p.shards.self(); self != 0 {
 		for i := range packets {
 			packets[i].Peer.Node = self
@@ -187,12 +211,7 @@ func (p *Port) Receive(until time.Time) (Arrivals, error) {
 	if p.shards.many() {
 		packets = p.forwardOthers(packets)
 	}
-	if p.inbox.waiting.Load() == 0 {
-		return Arrivals{Packets: packets}, nil
-	}
-	p.packets = append(p.packets[:0], packets...)
-	p.packets, p.ended = p.inbox.fetch(p.packets, p.ended[:0], p.buffers)
-	return Arrivals{Packets: p.packets, Ended: p.ended}, nil
+	return packets
 }
 
 // hasWork reports whether Receive must not wait.

@@ -28,7 +28,7 @@ func TestPortShutdown(t *testing.T) {
 			ws := dialPort(t, p)
 			ws.Send(packet(t, 1, 1))
 			got, _ := receive(t, p, 1, 0)
-			p.Send(Packets{{got[0].Peer, packet(t, 5, 1)}})
+			p.Send(Packets{{Peer: got[0].Peer, Data: packet(t, 5, 1)}})
 			done := make(chan error)
 			go func() { done <- p.Shutdown(context.Background(), c.code) }()
 			var err error
@@ -52,7 +52,7 @@ func TestPortShutdown(t *testing.T) {
 			}
 			// UDP is not touched.
 			udp := listenTestUDP(t, "127.0.0.1:0", UDPOptions{})
-			udp.Write(Packets{{wamble.Peer{Addr: p.Addr()}, packet(t, 6, 1)}})
+			udp.Write(Packets{{Peer: wamble.Peer{Addr: p.Addr()}, Data: packet(t, 6, 1)}})
 			receive(t, p, 1, 0)
 		})
 	}
@@ -68,7 +68,7 @@ func TestPortShutdownWhileSending(t *testing.T) {
 	nc.Write(appendFrame(nil, opBinary, packet(t, 1, 1), &maskKey{}))
 	got, _ := receive(t, p, 1, 0)
 	for range 10 {
-		p.Send(Packets{{got[0].Peer, packet(t, 5, 1000)}})
+		p.Send(Packets{{Peer: got[0].Peer, Data: packet(t, 5, 1000)}})
 	}
 	done := make(chan error, 1)
 	go func() { done <- p.Shutdown(context.Background(), CloseGoingAway) }()

@@ -58,7 +58,7 @@ func receive(t testing.TB, p *Port, n, m int) (packets []Packet, ended []wamble.
 			t.Fatalf("%d packets and %d ends came, want %d and %d", len(packets), len(ended), n, m)
 		}
 		for _, packet := range in.Packets {
-			packets = append(packets, Packet{packet.Peer, bytes.Clone(packet.Data)})
+			packets = append(packets, Packet{Peer: packet.Peer, Data: bytes.Clone(packet.Data)})
 		}
 		ended = append(ended, in.Ended...)
 	}
@@ -103,7 +103,7 @@ func TestPortSharesOneNumber(t *testing.T) {
 	}
 
 	udp := listenTestUDP(t, "127.0.0.1:0", UDPOptions{})
-	udp.Write(Packets{{wamble.Peer{Addr: p.Addr()}, packet(t, 1, 5)}})
+	udp.Write(Packets{{Peer: wamble.Peer{Addr: p.Addr()}, Data: packet(t, 1, 5)}})
 	ws := dialPort(t, p)
 	ws.Send(packet(t, 2, 5))
 	got, _ := receive(t, p, 2, 0)
@@ -227,7 +227,7 @@ func TestPortWake(t *testing.T) {
 	}
 	// A wake-up does not hide packets that have arrived.
 	udp := listenTestUDP(t, "127.0.0.1:0", UDPOptions{})
-	udp.Write(Packets{{wamble.Peer{Addr: p.Addr()}, packet(t, 1, 1)}})
+	udp.Write(Packets{{Peer: wamble.Peer{Addr: p.Addr()}, Data: packet(t, 1, 1)}})
 	p.Wake()
 	if got, _ := receive(t, p, 1, 0); len(got) != 1 {
 		t.Errorf("%d packets, want 1", len(got))
@@ -294,7 +294,7 @@ func TestPortSlowReader(t *testing.T) {
 	for range 20000 { // 24 MB: more than any buffer between
 		for _, from := range got {
 			if wireSeq(t, from.Data) == 1 {
-				p.Send(Packets{{from.Peer, big}})
+				p.Send(Packets{{Peer: from.Peer, Data: big}})
 			}
 		}
 		in, err := p.Receive(longAgo)
@@ -312,7 +312,7 @@ func TestPortSlowReader(t *testing.T) {
 		if slow := wireSeq(t, from.Data) == 1; slow != (from.Peer == ended[0]) {
 			t.Errorf("ended %v; peer %v is the slow one: %v", ended[0], from.Peer, slow)
 		}
-		p.Send(Packets{{from.Peer, packet(t, 3, 1)}})
+		p.Send(Packets{{Peer: from.Peer, Data: packet(t, 3, 1)}})
 	}
 	if b, err := good.Next(); err != nil || wireSeq(t, b) != 3 {
 		t.Errorf("the other connection got % x, %v", b, err)

@@ -52,7 +52,7 @@ func TestShardsKernelReadsWholeToken(t *testing.T) {
 		if at == 15 {
 			want = 3
 		}
-		c.Write(Packets{{wamble.Peer{Addr: ports[0].Addr()}, b}})
+		c.Write(Packets{{Peer: wamble.Peer{Addr: ports[0].Addr()}, Data: b}})
 		if got := gather(t, ports, 1); len(got[want]) != 1 {
 			t.Errorf("byte %d: not at shard %d", at, want)
 		}
@@ -63,7 +63,7 @@ func TestShardsKernelReadsWholeToken(t *testing.T) {
 	for at := range 15 {
 		b := tokenPacket(t, 0)
 		b[4+at] = 0xC3
-		c.Write(Packets{{wamble.Peer{Addr: ports[0].Addr()}, b}})
+		c.Write(Packets{{Peer: wamble.Peer{Addr: ports[0].Addr()}, Data: b}})
 	}
 	if got := gather(t, ports, 15); len(got[0]) != 15 || forwardedBy(ports) != 0 {
 		t.Errorf("%d at shard 0, %d were forwarded; want 15 and 0", len(got[0]), forwardedBy(ports))
@@ -122,7 +122,7 @@ func TestShardsShortPackets(t *testing.T) {
 	for _, open := range []int{4, 1} {
 		ports[0].SetOpenShards(firstShards(open))
 		for n := range 34 {
-			c.Write(Packets{{wamble.Peer{Addr: ports[0].Addr()}, tokenPacket(t, 3)[:n]}})
+			c.Write(Packets{{Peer: wamble.Peer{Addr: ports[0].Addr()}, Data: tokenPacket(t, 3)[:n]}})
 		}
 		for k, packets := range gather(t, ports, 34) {
 			if open == 1 && k > 0 && len(packets) > 0 {
@@ -173,7 +173,7 @@ func TestShardsSpill(t *testing.T) {
 	const more = 100
 	c := listenTestUDP(t, "127.0.0.1:0", UDPOptions{})
 	for i := range inboxForwarded + more {
-		c.Write(Packets{{wamble.Peer{Addr: ports[0].Addr()}, tokenPacket(t, 1)}})
+		c.Write(Packets{{Peer: wamble.Peer{Addr: ports[0].Addr()}, Data: tokenPacket(t, 1)}})
 		for end := time.Now().Add(patience); ports[0].UDP().Stats().Received == uint64(i); {
 			if _, err := ports[0].Receive(end); err != nil || time.Now().After(end) {
 				t.Fatal("nothing came", err)
@@ -199,7 +199,7 @@ func TestShardsClose(t *testing.T) {
 	c := listenTestUDP(t, "127.0.0.1:0", UDPOptions{})
 	rest := []*Port{ports[0], ports[2], ports[3]}
 	for i := range 40 {
-		c.Write(Packets{{wamble.Peer{Addr: ports[0].Addr()}, tokenPacket(t, 4+i)}})
+		c.Write(Packets{{Peer: wamble.Peer{Addr: ports[0].Addr()}, Data: tokenPacket(t, 4+i)}})
 	}
 	got := gather(t, rest, 30)
 	checkTokens(t, [][]Packet{got[0], nil, got[1], got[2]})

@@ -61,7 +61,7 @@ func gather(t testing.TB, ports []*Port, total int) [][]Packet {
 					return
 				}
 				for _, packet := range in.Packets {
-					got[k] = append(got[k], Packet{packet.Peer, bytes.Clone(packet.Data)})
+					got[k] = append(got[k], Packet{Peer: packet.Peer, Data: bytes.Clone(packet.Data)})
 				}
 				count.Add(int64(len(in.Packets)))
 			}
@@ -97,7 +97,7 @@ func sayTokens(t testing.TB, to netip.AddrPort, n int) {
 	c := listenTestUDP(t, "127.0.0.1:0", UDPOptions{})
 	out := make(Packets, n)
 	for i := range out {
-		out[i] = Packet{wamble.Peer{Addr: to}, tokenPacket(t, i+1)}
+		out[i] = Packet{Peer: wamble.Peer{Addr: to}, Data: tokenPacket(t, i+1)}
 	}
 	if err := c.Write(out); err != nil || c.Stats().Sent != uint64(n) {
 		t.Fatal(err, c.Stats())
@@ -117,7 +117,7 @@ func strangers(t testing.TB, n int) []*UDP {
 func sayHello(t testing.TB, from []*UDP, to netip.AddrPort) {
 	t.Helper()
 	for _, u := range from {
-		if err := u.Write(Packets{{wamble.Peer{Addr: to}, tokenPacket(t, 0)}}); err != nil {
+		if err := u.Write(Packets{{Peer: wamble.Peer{Addr: to}, Data: tokenPacket(t, 0)}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -187,7 +187,7 @@ func TestShardsAnswer(t *testing.T) {
 	ports := openShards(t, Options{}, 4)
 	player := listenTestUDP(t, "127.0.0.1:0", UDPOptions{})
 	for i := 1; i <= 4; i++ {
-		player.Write(Packets{{wamble.Peer{Addr: ports[0].Addr()}, tokenPacket(t, i)}})
+		player.Write(Packets{{Peer: wamble.Peer{Addr: ports[0].Addr()}, Data: tokenPacket(t, i)}})
 	}
 	got := gather(t, ports, 4)
 	checkTokens(t, got)
@@ -219,7 +219,7 @@ func TestShardsConnection(t *testing.T) {
 	}
 	peer := got[2][0].Peer
 	for k := range ports { // every shard can answer, and does so through the first
-		ports[k].Send(Packets{{peer, tokenPacket(t, 100+k)}})
+		ports[k].Send(Packets{{Peer: peer, Data: tokenPacket(t, 100+k)}})
 		if b, err := c.Next(); err != nil || wireSeq(t, b) != uint32(100+k) {
 			t.Errorf("shard %d answers % x, %v", k, b, err)
 		}
@@ -334,7 +334,7 @@ func TestAllocsShards(t *testing.T) {
 	packets := make([]Packet, 0, 3)
 	from := &source{peer: wamble.Peer{Route: 1}, home: -1}
 	round := func() {
-		kept := ports[0].forwardOthers(append(packets[:0], Packet{peer, own}, Packet{peer, other}))
+		kept := ports[0].forwardOthers(append(packets[:0], Packet{Peer: peer, Data: own}, Packet{Peer: peer, Data: other}))
 		ports[0].shards.put(from, other)
 		in, err := ports[1].Receive(longAgo)
 		if err != nil || len(kept) != 1 || len(in.Packets) != 2 {
@@ -361,7 +361,7 @@ func BenchmarkReceive(b *testing.B) {
 			c := listenTestUDP(b, "127.0.0.1:0", UDPOptions{})
 			out := make(Packets, ReadBatch)
 			for i := range out {
-				out[i] = Packet{wamble.Peer{Addr: ports[0].Addr()}, tokenPacket(b, 64)}
+				out[i] = Packet{Peer: wamble.Peer{Addr: ports[0].Addr()}, Data: tokenPacket(b, 64)}
 			}
 			b.ReportAllocs()
 			for b.Loop() {

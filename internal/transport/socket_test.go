@@ -39,7 +39,7 @@ func collect(t testing.TB, u *UDP, n int) []Packet {
 			t.Fatalf("%d packets came, want %d", len(got), n)
 		}
 		for _, p := range packets {
-			got = append(got, Packet{p.Peer, bytes.Clone(p.Data)})
+			got = append(got, Packet{Peer: p.Peer, Data: bytes.Clone(p.Data), At: p.At})
 		}
 	}
 	return got

@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"cmp"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -23,6 +24,8 @@ func (s *socket) prepare(o UDPOptions) (v6 bool, err error) {
 		if inner = unix.SetsockoptInt(s, unix.SOL_SOCKET, unix.SO_RXQ_OVFL, 1); inner != nil {
 			return
 		}
+		// Without the time of arrival a datagram counts as one that arrives when it is read.
+		unix.SetsockoptInt(s, unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1)
 		// Go enables broadcast by default; the server never broadcasts.
 		unix.SetsockoptInt(s, unix.SOL_SOCKET, unix.SO_BROADCAST, 0)
 		// Errors are ignored: not every kernel and family has these options. The IPv4 option
@@ -32,8 +35,8 @@ func (s *socket) prepare(o UDPOptions) (v6 bool, err error) {
 			unix.SetsockoptInt(s, unix.IPPROTO_IPV6, unix.IPV6_MTU_DISCOVER, unix.IPV6_PMTUDISC_OMIT)
 			unix.SetsockoptInt(s, unix.IPPROTO_IPV6, unix.IPV6_MTU, 1280)
 		}
-		setBuffer(s, unix.SO_RCVBUF, unix.SO_RCVBUFFORCE, o.Buffer)
-		setBuffer(s, unix.SO_SNDBUF, unix.SO_SNDBUFFORCE, o.Buffer)
+		setBuffer(s, unix.SO_RCVBUF, unix.SO_RCVBUFFORCE, cmp.Or(o.Buffer, unreadBuffer))
+		setBuffer(s, unix.SO_SNDBUF, unix.SO_SNDBUFFORCE, cmp.Or(o.Buffer, unreadBuffer))
 	})
 	if err != nil {
 		return false, err
@@ -42,14 +45,16 @@ func (s *socket) prepare(o UDPOptions) (v6 bool, err error) {
 }
 
 // setBuffer sets the size of one buffer. Unless the process is privileged, the kernel limits it
-// to net.core.rmem_max or wmem_max. Size 0 asks for largestBuffer.
+// to net.core.rmem_max or wmem_max.
 func setBuffer(s, option, force, size int) {
-	if size <= 0 {
-		size = largestBuffer
-	}
 	if unix.SetsockoptInt(s, unix.SOL_SOCKET, force, size) != nil {
 		unix.SetsockoptInt(s, unix.SOL_SOCKET, option, size)
 	}
+}
+
+// receiveBuffer sets the size of the receive buffer. A smaller one than before drops nothing that is in it.
+func (s *socket) receiveBuffer(size int) {
+	s.raw.Control(func(fd uintptr) { setBuffer(int(fd), unix.SO_RCVBUF, unix.SO_RCVBUFFORCE, size) })
 }
 
 // Buffers returns the sizes in bytes of the receive and send buffers as the kernel reports

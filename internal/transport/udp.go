@@ -24,6 +24,8 @@ type UDP struct {
 	socket *socket
 	local  netip.AddrPort
 	read   *batchReader
+	fixed  bool      // the options say how large the buffers are
+	roomy  bool      // the receive buffer has the size of unreadBuffer; never if fixed
 	armed  time.Time // the read deadline that was set last
 	stale  bool      // the socket's deadline may differ from armed
 
@@ -59,17 +61,21 @@ type UDPOptions struct {
 	// Off binds only loopback, at a port that the kernel chooses, for programs on this machine
 	// that know the number.
 	Off bool
-	// Buffer is the size of the receive buffer and of the send buffer in bytes; 0 asks for the
-	// largest that the kernel grants.
+	// Buffer is the size of the receive buffer and of the send buffer in bytes; 0 means readBuffer, and unreadBuffer
+	// for the send buffer and while nobody reads.
 	Buffer int
 
 	reusePort control // nil if the number is not shared
 }
 
-// largestBuffer is the buffer size that is used if none is set. The kernel accounts about 800
-// bytes for the shortest datagram, so this holds some twenty thousand, more than arrive during
-// a handoff at full load. A larger buffer would only delay datagrams longer.
-const largestBuffer = 8 << 20
+// The sizes of buffers if none is set. The kernel accounts about 400 bytes of them for the shortest datagram.
+const (
+	// unreadBuffer has room for what arrives during a handoff at full load: some twenty thousand datagrams.
+	unreadBuffer = 8 << 20
+	// readBuffer has room for what arrives between two reads: some five thousand. What does not fit is dropped
+	// whoever it is from, and what is in a larger one is old before it is read.
+	readBuffer = 2 << 20
+)
 
 // ListenUDP opens a socket on address.
 func ListenUDP(address netip.AddrPort, o UDPOptions) (*UDP, error) {
@@ -135,6 +141,8 @@ func newUDP(conn *net.UDPConn, o UDPOptions) (*UDP, error) {
 		u.socket.Close()
 		return nil, fmt.Errorf("udp socket %s: %w", u.local, err)
 	}
+	u.fixed = o.Buffer > 0
+	u.roomy = !u.fixed
 	u.read = newBatchReader(u)
 	u.write = newBatchWriter(u, v6)
 	return u, nil
@@ -195,6 +203,10 @@ func (u *UDP) arm(until time.Time) (wait bool, err error) {
 
 // readArmed reads under the deadline that arm has set.
 func (u *UDP) readArmed(wait bool) ([]Packet, error) {
+	if u.roomy {
+		u.roomy = false
+		u.socket.receiveBuffer(readBuffer)
+	}
 	packets, err := u.read.batch(wait)
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		u.stale = true // the deadline has passed, or interrupt has moved it
@@ -202,6 +214,14 @@ func (u *UDP) readArmed(wait bool) ([]Packet, error) {
 	}
 	u.counts.received.Add(uint64(len(packets)))
 	return packets, err
+}
+
+// hold makes the receive buffer large until the next read.
+func (u *UDP) hold() {
+	if !u.fixed && !u.roomy {
+		u.roomy = true
+		u.socket.receiveBuffer(unreadBuffer)
+	}
 }
 
 // interrupt ends the current read, or the next one that waits.

@@ -28,14 +28,14 @@ func TestUDPFamilies(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			server := listenTestUDP(t, c.listen, UDPOptions{})
 			client := listenTestUDP(t, c.from, UDPOptions{})
-			if err := client.Write(Packets{{to(server, c.host), []byte("ping")}}); err != nil {
+			if err := client.Write(Packets{{Peer: to(server, c.host), Data: []byte("ping")}}); err != nil {
 				t.Fatal(err)
 			}
 			got := collect(t, server, 1)[0]
 			if want := client.LocalAddr(); got.Peer.Addr != want || got.Peer.Stream() {
 				t.Errorf("peer %v, want %v over UDP", got.Peer, want)
 			}
-			if err := server.Write(Packets{{got.Peer, []byte("pong")}}); err != nil {
+			if err := server.Write(Packets{{Peer: got.Peer, Data: []byte("pong")}}); err != nil {
 				t.Fatal(err)
 			}
 			if got := collect(t, client, 1)[0]; string(got.Data) != "pong" {
@@ -60,7 +60,8 @@ func TestUDPTruncation(t *testing.T) {
 	client := listenTestUDP(t, "127.0.0.1:0", UDPOptions{})
 	long := bytes.Repeat([]byte{7}, 3000)
 	peer := to(server, "127.0.0.1")
-	client.Write(Packets{{peer, long}, {peer, long[:MaxPacket]}, {peer, []byte("next")}})
+	client.Write(Packets{{Peer: peer, Data: long}, {Peer: peer, Data: long[:MaxPacket]},
+		{Peer: peer, Data: []byte("next")}})
 	got := collect(t, server, 3)
 	for i, want := range [][]byte{long[:MaxPacket], long[:MaxPacket], []byte("next")} {
 		if !bytes.Equal(got[i].Data, want) {
@@ -75,7 +76,7 @@ func TestUDPBatches(t *testing.T) {
 	client := listenTestUDP(t, "127.0.0.1:0", UDPOptions{})
 	var out Packets
 	for i := range 3*WriteBatch + 7 {
-		out = append(out, Packet{to(server, "127.0.0.1"), fmt.Append(nil, i)})
+		out = append(out, Packet{Peer: to(server, "127.0.0.1"), Data: fmt.Append(nil, i)})
 	}
 	if err := client.Write(&out); err != nil {
 		t.Fatal(err)
@@ -107,7 +108,8 @@ func TestUDPBadDestinations(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			client := listenTestUDP(t, "127.0.0.1:0", UDPOptions{})
 			good := to(server, "127.0.0.1")
-			out := Packets{{good, []byte("a")}, {peer, []byte("x")}, {peer, []byte("y")}, {good, []byte("b")}}
+			out := Packets{{Peer: good, Data: []byte("a")}, {Peer: peer, Data: []byte("x")},
+				{Peer: peer, Data: []byte("y")}, {Peer: good, Data: []byte("b")}}
 			if err := client.Write(out); err != nil {
 				t.Fatal(err)
 			}
@@ -123,7 +125,7 @@ func TestUDPBadDestinations(t *testing.T) {
 	t.Run("too long", func(t *testing.T) {
 		client := listenTestUDP(t, "127.0.0.1:0", UDPOptions{})
 		good := to(server, "127.0.0.1")
-		client.Write(Packets{{good, make([]byte, 70000)}, {good, []byte("b")}})
+		client.Write(Packets{{Peer: good, Data: make([]byte, 70000)}, {Peer: good, Data: []byte("b")}})
 		if got := collect(t, server, 1); string(got[0].Data) != "b" || client.Stats().Refused != 1 {
 			t.Errorf("arrived %q, %+v", got[0].Data, client.Stats())
 		}
@@ -139,7 +141,8 @@ func TestUDPNobodyThere(t *testing.T) {
 	server := listenTestUDP(t, "127.0.0.1:0", UDPOptions{})
 	client := listenTestUDP(t, "127.0.0.1:0", UDPOptions{})
 	for range 50 {
-		if err := client.Write(Packets{{nobody, []byte("x")}, {to(server, "127.0.0.1"), []byte("y")}}); err != nil {
+		out := Packets{{Peer: nobody, Data: []byte("x")}, {Peer: to(server, "127.0.0.1"), Data: []byte("y")}}
+		if err := client.Write(out); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := client.Read(longAgo); err != nil {
@@ -155,8 +158,9 @@ func TestUDPIgnoresWakeUp(t *testing.T) {
 	server := listenTestUDP(t, "127.0.0.1:0", UDPOptions{})
 	client := listenTestUDP(t, "127.0.0.1:0", UDPOptions{})
 	peer := to(server, "127.0.0.1")
-	client.Write(Packets{{peer, []byte{0}}, {peer, []byte{1}}, {peer, []byte{0, 0}}, {peer, nil},
-		{peer, []byte("end")}})
+	client.Write(Packets{{Peer: peer, Data: []byte{0}}, {Peer: peer, Data: []byte{1}},
+		{Peer: peer, Data: []byte{0, 0}}, {Peer: peer, Data: nil},
+		{Peer: peer, Data: []byte("end")}})
 	got := collect(t, server, 4)
 	want := []string{"\x01", "\x00\x00", "", "end"}
 	if texts := textsOf(got); !slices.Equal(texts, want) {
@@ -183,7 +187,7 @@ func TestUDPReadUntil(t *testing.T) {
 		}
 	}
 	// After an expired deadline the next read still returns waiting datagrams.
-	u.Write(Packets{{to(u, "127.0.0.1"), []byte("self")}})
+	u.Write(Packets{{Peer: to(u, "127.0.0.1"), Data: []byte("self")}})
 	if got := collect(t, u, 1); string(got[0].Data) != "self" {
 		t.Errorf("got %q", got[0].Data)
 	}
@@ -200,7 +204,7 @@ func TestUDPClose(t *testing.T) {
 	if err := <-done; !errors.Is(err, net.ErrClosed) {
 		t.Errorf("read: %v, want %v", err, net.ErrClosed)
 	}
-	if err := u.Write(Packets{{to(u, "127.0.0.1"), []byte("x")}}); !errors.Is(err, net.ErrClosed) {
+	if err := u.Write(Packets{{Peer: to(u, "127.0.0.1"), Data: []byte("x")}}); !errors.Is(err, net.ErrClosed) {
 		t.Errorf("write: %v, want %v", err, net.ErrClosed)
 	}
 }
@@ -215,6 +219,73 @@ func TestUDPBuffers(t *testing.T) {
 	if r, s, err := large.Buffers(); err != nil || r < 10*receive || s < 10*send {
 		t.Errorf("unset: granted %d and %d, %v; want the largest", r, s, err)
 	}
+	for _, step := range []struct {
+		name string
+		do   func(u *UDP)
+		want int
+	}{
+		{"while somebody reads", func(u *UDP) { u.Read(longAgo) }, readBuffer},
+		{"during a handoff", (*UDP).hold, unreadBuffer},
+		{"still", (*UDP).hold, unreadBuffer},
+		{"after it", func(u *UDP) { u.Read(longAgo) }, readBuffer},
+	} {
+		step.do(small)
+		step.do(large)
+		if r, _, err := large.Buffers(); err != nil || r != 2*step.want {
+			t.Errorf("%s: granted %d, %v; want twice %d", step.name, r, err, step.want)
+		}
+		if r, _, err := small.Buffers(); err != nil || r != receive {
+			t.Errorf("%s: the host's choice of %d became %d, %v", step.name, receive, r, err)
+		}
+	}
+}
+
+// TestUDPArrival: a datagram has the time at which the kernel received it, also when the kernel counts lost ones.
+func TestUDPArrival(t *testing.T) {
+	server := listenTestUDP(t, "[::]:0", UDPOptions{Buffer: 4 << 10})
+	client := listenTestUDP(t, "127.0.0.1:0", UDPOptions{})
+	for range 2 {
+		began := time.Now().UnixNano()
+		for range 50 {
+			client.Write(Packets{{Peer: to(server, "127.0.0.1"), Data: make([]byte, 500)}})
+		}
+		sent := time.Now().UnixNano()
+		for _, p := range collect(t, server, 1) {
+			if p.At < began || p.At > sent {
+				t.Fatalf("a datagram of the time from %d to %d arrived at %d", began, sent, p.At)
+			}
+		}
+		for packets, _ := server.Read(longAgo); len(packets) > 0; packets, _ = server.Read(longAgo) {
+		}
+	}
+	if server.Stats().Lost == 0 {
+		t.Error("nothing was lost")
+	}
+}
+
+// TestDrain: what does not fit into a batch is drained, while the packets of connections stay valid.
+func TestDrain(t *testing.T) {
+	p := openPort(t, Options{}, nil)
+	client := listenTestUDP(t, "127.0.0.1:0", UDPOptions{})
+	const n = 2*ReadBatch + 5
+	for i := range n {
+		client.Write(Packets{{Peer: wamble.Peer{Addr: p.Addr()}, Data: fmt.Append(nil, i)}})
+	}
+	p.inbox.put(&source{peer: wamble.Peer{Addr: p.Addr(), Route: 7}}, []byte("stream"))
+	in, err := p.Receive(longAgo)
+	if err != nil || !in.Full || len(in.Packets) != ReadBatch+1 {
+		t.Fatalf("%d packets, full %v, %v", len(in.Packets), in.Full, err)
+	}
+	last, got := in.Packets[ReadBatch], ReadBatch
+	for _, full := range []bool{true, false} {
+		more, left, err := p.Drain()
+		if got += len(more); left != full || err != nil {
+			t.Fatalf("%d datagrams, full %v, %v", len(more), left, err)
+		}
+	}
+	if got != n || string(last.Data) != "stream" || last.At != 0 {
+		t.Errorf("%d of %d datagrams, and %q", got, n, last.Data)
+	}
 }
 
 // Datagrams that the kernel drops because they are not read are counted exactly.
@@ -224,7 +295,7 @@ func TestUDPCountsLoss(t *testing.T) {
 	const n = 2000
 	peer := to(server, "127.0.0.1")
 	for range n {
-		client.Write(Packets{{peer, make([]byte, 500)}})
+		client.Write(Packets{{Peer: peer, Data: make([]byte, 500)}})
 	}
 	// A datagram that arrives carries the counter: the last of them is marked, and marked
 	// again while it does not fit into the buffer.
@@ -237,7 +308,7 @@ func TestUDPCountsLoss(t *testing.T) {
 		got += len(packets)
 		if len(packets) == 0 {
 			sent, mark = sent+1, fmt.Sprint("mark ", sent)
-			client.Write(Packets{{peer, []byte(mark)}})
+			client.Write(Packets{{Peer: peer, Data: []byte(mark)}})
 		} else if mark != "" && string(packets[len(packets)-1].Data) == mark {
 			break
 		}
@@ -251,7 +322,7 @@ func TestUDPCountsLoss(t *testing.T) {
 func TestUDPAdopt(t *testing.T) {
 	old := listenTestUDP(t, "[::]:0", UDPOptions{})
 	client := listenTestUDP(t, "127.0.0.1:0", UDPOptions{})
-	client.Write(Packets{{to(old, "127.0.0.1"), []byte("waiting")}})
+	client.Write(Packets{{Peer: to(old, "127.0.0.1"), Data: []byte("waiting")}})
 	file := duplicate(t, old)
 	adopted, err := AdoptUDP(file, UDPOptions{})
 	if err != nil {
@@ -267,7 +338,7 @@ func TestUDPAdopt(t *testing.T) {
 	if string(got.Data) != "waiting" {
 		t.Errorf("got %q", got.Data)
 	}
-	adopted.Write(Packets{{got.Peer, []byte("answer")}})
+	adopted.Write(Packets{{Peer: got.Peer, Data: []byte("answer")}})
 	if got := collect(t, client, 1)[0]; string(got.Data) != "answer" {
 		t.Errorf("got %q", got.Data)
 	}
@@ -288,7 +359,7 @@ func TestAllocsUDP(t *testing.T) {
 	client := listenTestUDP(t, "127.0.0.1:0", UDPOptions{})
 	out := new(Packets)
 	for range 32 {
-		*out = append(*out, Packet{to(server, "127.0.0.1"), make([]byte, 100)})
+		*out = append(*out, Packet{Peer: to(server, "127.0.0.1"), Data: make([]byte, 100)})
 	}
 	back := new(Packets)
 	if got := testing.AllocsPerRun(200, func() {
@@ -312,7 +383,7 @@ func TestAllocsUDP(t *testing.T) {
 func TestAllocsPort(t *testing.T) {
 	p := openPort(t, Options{}, nil)
 	client := listenTestUDP(t, "127.0.0.1:0", UDPOptions{})
-	out := &Packets{{wamble.Peer{Addr: p.Addr()}, make([]byte, 100)}}
+	out := &Packets{{Peer: wamble.Peer{Addr: p.Addr()}, Data: make([]byte, 100)}}
 	back := new(Packets)
 	if got := testing.AllocsPerRun(200, func() {
 		client.Write(out)

@@ -3,6 +3,7 @@
 package transport
 
 import (
+	"cmp"
 	"errors"
 	"net"
 	"net/netip"
@@ -38,6 +39,9 @@ func (r *batchReader) batch(wait bool) ([]Packet, error) {
 	return r.packet[:], nil
 }
 
+// full is for Linux: here a datagram waits in the kernel's order until it is read.
+func (r *batchReader) full() bool { return false }
+
 type batchWriter struct{ u *UDP }
 
 func newBatchWriter(u *UDP, _ bool) *batchWriter { return &batchWriter{u: u} }
@@ -69,17 +73,15 @@ func newSocket(conn *net.UDPConn) (*socket, error) { return &socket{conn}, nil }
 
 // prepare halves the buffer size, beginning with the largest, until the kernel accepts it.
 func (s *socket) prepare(o UDPOptions) (v6 bool, err error) {
-	size := o.Buffer
-	if size <= 0 {
-		size = largestBuffer
-	}
-	for ; size >= 32<<10; size /= 2 {
+	for size := cmp.Or(o.Buffer, unreadBuffer); size >= 32<<10; size /= 2 {
 		if s.SetReadBuffer(size) == nil && s.SetWriteBuffer(size) == nil {
 			break
 		}
 	}
 	return true, nil
 }
+
+func (s *socket) receiveBuffer(size int) { s.SetReadBuffer(size) }
 
 // sharesNumber is for Linux.
 const sharesNumber = false
