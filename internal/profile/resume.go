@@ -323,9 +323,7 @@ func (r *resumption) resumeSessions(p *Profile) (over []wamble.SessionID) {
 			player = &i.Player
 			s.Player, s.Handle = i.ID, i.Handle
 		}
-		if r.handoff != nil {
-			s.LastSeen = p.clock.now // see loadSessions
-		}
+		s.HandedOver = r.handoff != nil
 		if _, err := p.sessions.Resume(p.clock.now, &s.Resumed, player, holds[id], p.watermarks.resumed); err != nil {
 			p.unstored.add(s.ID, s.Token, s.Key)
 			over = append(over, id)
