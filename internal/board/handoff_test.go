@@ -105,6 +105,21 @@ func TestHandOver(t *testing.T) {
 	}
 }
 
+// TestHandOverOver: a board that waits for EndOver still does in the next process, and after a crash.
+func TestHandOverOver(t *testing.T) {
+	p := New(defaultOptions(), counter(0), newRand(1))
+	mated := &wamble.Board{ID: 3, FEN: "7k/6Q1/6K1/8/8/8/8/8 b - - 0 60", Status: wamble.Active, Variant: -1, Created: epoch}
+	if err := p.Restore(epoch, mated, silence{}); err != nil || p.Over() == nil {
+		t.Fatalf("over: %v, %v", p.Over(), err)
+	}
+	for _, handedOver := range []bool{true, false} {
+		q, err := resumed(p.opts, statesOf(p), epoch, handedOver)
+		if err != nil || q.Over() == nil || q.Over().ID() != 3 {
+			t.Errorf("handed over %v: %v", handedOver, err)
+		}
+	}
+}
+
 func TestLoadRefuses(t *testing.T) {
 	p := busyPool(t, 8, 100)
 	var state []byte

@@ -10,7 +10,7 @@ import (
 	"wamble/internal/pack"
 )
 
-// Walk yields every board, and those that were finished last, in no order. The pool may change while the
+// Walk yields every board, those that EndOver will end, and those that were finished last, in no order. The pool may change while the
 // walk rests; a board that stays in it is yielded once.
 func (p *Pool) Walk() iter.Seq[*Board] { return p.walk(maps.Values(p.boards)) }
 
@@ -19,9 +19,11 @@ func (p *Pool) WalkInOrder() iter.Seq[*Board] { return p.walk(p.All()) }
 
 func (p *Pool) walk(boards iter.Seq[*Board]) iter.Seq[*Board] {
 	return func(yield func(*Board) bool) {
-		for b := range boards {
-			if !yield(b) {
-				return
+		for _, all := range []iter.Seq[*Board]{boards, p.EachOver()} {
+			for b := range all {
+				if !yield(b) {
+					return
+				}
 			}
 		}
 		for _, b := range p.finished.byID {

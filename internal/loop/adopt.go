@@ -36,9 +36,6 @@ func Adopt(cfg *config.Profile, shard wamble.Shard, state [][]byte) (*Adopted, e
 	a.profile = profile.New(a.options)
 	a.profile.Step(a.now, a.inputs, &a.out)
 	a.clock.adopt(a.profile)
-	if len(a.out.Troubles) == 0 && a.profile.Gauges().Starting {
-		return nil, profile.ErrState
-	}
 	return a, errors.Join(a.out.Troubles...)
 }
 
@@ -61,8 +58,12 @@ func (rt *Runtime) adopt(ctx context.Context) (*instance, error) {
 	}
 	inst.out = a.out
 	inst.record.Step(a.now, a.inputs, &inst.out)
+	// These come before the first packets, as events do. The ports were not bound when the profile was made.
 	if cfg := rt.o.Server.TruePorts(a.options.Config); cfg != a.options.Config {
-		inst.mailbox.put(&profile.Configure{Config: cfg}) // the ports were not bound when the profile was made
+		inst.mailbox.putEvents(&profile.Configure{Config: cfg})
+	}
+	for _, in := range append(rt.o.Server.Restrictions(), &profile.Ready{}) {
+		inst.mailbox.putEvents(in)
 	}
 	// The previous process may not have learned how far the store has come, and an empty journal would never
 	// report it.

@@ -311,7 +311,7 @@ func TestHandoffKeepsDeadlines(t *testing.T) {
 		for _, data := range state {
 			inputs = append(inputs, &profile.ResumeSlice{Data: data})
 		}
-		m.step(append(inputs, &profile.ResumeEnd{})...)
+		m.step(append(inputs, &profile.ResumeEnd{}, &profile.Ready{})...)
 		m.life.clock.adopt(m.life.profile)
 		m.received = nil
 		m.pass(25 * time.Second)

@@ -22,18 +22,18 @@ var ErrState = errors.New("not a state of a profile that can be restored")
 
 // handoffSlices is the one table of the slices that only a handoff has, in the order in which they are written and
 // loaded: the first at once, the others by ResumeEnd after the slices of Walk. A handoff has each of them once. Not included, and begun anew: randomness, loads under way (their requests are included), unknown tokens,
-// cached answers, pending rewards, and what the server sets again (whether the store is away).
+// cached answers, pending rewards, an announcement under way, and what the server sets again, as after a crash: bans,
+// brownout, announcements that stay, whether the store is away.
 var handoffSlices = [...]struct {
 	kind byte
 	name string
 	save func(p *Profile, dst []byte) ([]byte, error)
-	load func(p *Profile, state []byte, out *Output) error
+	load func(p *Profile, state []byte) error
 }{
 	{'C', "counts", saveCounts, loadCounts},
 	{'S', "sessions", saveSessions, loadSessions},
 	{'L', "link", saveLink, loadLink},
 	{'K', "keys of seals", saveSeals, loadSeals},
-	{'P', "policy", savePolicy, loadPolicy},
 	{'D', "droppable", saveDroppable, loadDroppable},
 	{'U', "unstored", saveUnstored, loadUnstored},
 	{'V', "spectators", saveSpectators, loadSpectators},
@@ -90,20 +90,20 @@ func (r *resumption) take(kind byte, state []byte) error {
 	}
 	if r.handoff == nil {
 		r.handoff, r.Resumption.HandedOver = handoff{kind: {}}, true
-		return first.load(r.p, state, nil)
+		return first.load(r.p, state)
 	}
 	r.handoff[kind] = append([]byte{}, state...)
 	return nil
 }
 
 // load loads all slices but the first.
-func (h handoff) load(p *Profile, out *Output) error {
+func (h handoff) load(p *Profile) error {
 	for _, s := range handoffSlices[1:] {
 		state, ok := h[s.kind]
 		if !ok {
 			return fmt.Errorf("%w: it has no %s", ErrState, s.name)
 		}
-		if err := s.load(p, state, out); err != nil {
+		if err := s.load(p, state); err != nil {
 			return fmt.Errorf("%w: %s: %w", ErrState, s.name, err)
 		}
 	}
@@ -144,7 +144,7 @@ func saveCounts(p *Profile, dst []byte) ([]byte, error) {
 	return append(dst, text...), err
 }
 
-func loadCounts(p *Profile, state []byte, _ *Output) error {
+func loadCounts(p *Profile, state []byte) error {
 	var c counts
 	if err := json.Unmarshal(state, &c); err != nil {
 		return err
@@ -168,7 +168,7 @@ func loadCounts(p *Profile, state []byte, _ *Output) error {
 
 func saveSessions(p *Profile, dst []byte) ([]byte, error) { return p.sessions.AppendHandoff(dst), nil }
 
-func loadSessions(p *Profile, state []byte, _ *Output) error {
+func loadSessions(p *Profile, state []byte) error {
 	p.sessions.SetOldestForgotten(p.clock.now)
 	return p.sessions.ReadHandoff(state)
 }
@@ -176,7 +176,7 @@ func loadSessions(p *Profile, state []byte, _ *Output) error {
 func saveLink(p *Profile, dst []byte) ([]byte, error) { return p.link.Snapshot(p.clock.since, dst) }
 
 // loadLink goes on with the connections of the players. They have the tokens, of which the sessions have hashes.
-func loadLink(p *Profile, state []byte, _ *Output) error {
+func loadLink(p *Profile, state []byte) error {
 	l, err := link.Restore(p.linkConfig(), p.clock.since, state)
 	if err != nil {
 		return err
@@ -205,7 +205,7 @@ func saveDroppable(p *Profile, dst []byte) ([]byte, error) {
 	return append(dst, p.droppable.frame...), nil
 }
 
-func loadDroppable(p *Profile, state []byte, _ *Output) error {
+func loadDroppable(p *Profile, state []byte) error {
 	if len(state) == 0 {
 		return nil
 	}
@@ -219,12 +219,11 @@ func saveSpectators(p *Profile, dst []byte) ([]byte, error) {
 }
 
 // loadSpectators restores the hub. It is closed; the next step opens it.
-func loadSpectators(p *Profile, state []byte, _ *Output) error {
+func loadSpectators(p *Profile, state []byte) error {
 	hub, err := spectate.Load(spectateOptions(p.cfg), state)
 	if err != nil {
 		return err
 	}
-	hub.Slow(p.brownout.SlowWatching)
 	p.audience.spectators = hub
 	return nil
 }
@@ -244,18 +243,11 @@ func saveWaiting(p *Profile, dst []byte) ([]byte, error) {
 	return to, nil
 }
 
-func loadWaiting(p *Profile, state []byte, out *Output) error {
-	var packets []Packet
+// loadWaiting leaves the packets to Ready.
+func loadWaiting(p *Profile, state []byte) error {
 	r := pack.NewReader(state)
 	for r.Remaining() > 0 {
-		packets = append(packets, Packet{Peer: unpackPeer(&r), Data: r.Bytes()})
+		p.waiting = append(p.waiting, Packet{Peer: unpackPeer(&r), Data: r.Bytes()})
 	}
-	if err := sliceError(&r); err != nil {
-		return err
-	}
-	p.stage = running
-	for i := range packets {
-		packets[i].apply(p, out)
-	}
-	return nil
+	return sliceError(&r)
 }

@@ -158,4 +158,4 @@ func (p *Profile) begin(from wamble.Peer, token wamble.Token, o link.Offered,
 // continues in the next.
 func saveSeals(p *Profile, dst []byte) ([]byte, error) { return p.link.AppendKeys(dst), nil }
 
-func loadSeals(p *Profile, state []byte, _ *Output) error { return p.link.RestoreKeys(state) }
+func loadSeals(p *Profile, state []byte) error { return p.link.RestoreKeys(state) }

@@ -98,6 +98,7 @@ type storeView struct {
 // restoring is what the profile is restored from, while it is.
 type restoring struct {
 	resuming *resumption // nil unless it is restored from slices
+	waiting  []Packet    // of a handoff, until Ready
 }
 
 func newStoreView(maxLoads int) storeView {

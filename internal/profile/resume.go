@@ -252,8 +252,7 @@ func (in *ResumeTail) apply(p *Profile, _ *Output) {
 // ResumeEnd ends the start from slices. Last is the last message of the journal. Alone says that no other
 // profile has sessions in the same store; otherwise one may have changed them since. Told says that
 // ResumeOtherProfile had all such changes; if not, all sessions are dropped, and read when the store has
-// everything. After a handoff none of them counts. Unless there is trouble, the profile runs with Ready, after a
-// handoff at once.
+// everything. After a handoff none of them counts.
 type ResumeEnd struct {
 	Last        uint64
 	Alone, Told bool
@@ -263,7 +262,7 @@ func (in *ResumeEnd) apply(p *Profile, out *Output) {
 	if p.stage != starting || p.resuming == nil || p.resuming.damaged {
 		return
 	}
-	if err := p.resuming.end(p, in, out); err != nil {
+	if err := p.resuming.end(p, in); err != nil {
 		p.resuming.damaged = true
 		out.Troubles = append(out.Troubles, err)
 		return
@@ -271,7 +270,7 @@ func (in *ResumeEnd) apply(p *Profile, out *Output) {
 	p.resuming = nil
 }
 
-func (r *resumption) end(p *Profile, in *ResumeEnd, out *Output) error {
+func (r *resumption) end(p *Profile, in *ResumeEnd) error {
 	if r.handoff == nil {
 		p.watermarks.pending = append(p.watermarks.pending, pendingIndex{resumeIndex, in.Last})
 		p.unstored.shared = !in.Alone
@@ -294,7 +293,7 @@ func (r *resumption) end(p *Profile, in *ResumeEnd, out *Output) error {
 	}
 	r.restorePredictions()
 	if r.handoff != nil {
-		if err := r.handoff.load(p, out); err != nil {
+		if err := r.handoff.load(p); err != nil {
 			return err
 		}
 	}
@@ -324,9 +323,7 @@ func (r *resumption) resumeSessions(p *Profile) (over []wamble.SessionID) {
 			player = &i.Player
 			s.Player, s.Handle = i.ID, i.Handle
 		}
-		if r.handoff != nil {
-			s.LastSeen = p.clock.now // see loadSessions
-		}
+		s.HandedOver = r.handoff != nil
 		if _, err := p.sessions.Resume(p.clock.now, &s.Resumed, player, holds[id], p.watermarks.resumed); err != nil {
 			p.unstored.add(s.ID, s.Token, s.Key)
 			over = append(over, id)

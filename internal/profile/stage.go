@@ -18,10 +18,15 @@ const (
 // Ready ends the start: everything is restored. Until then requests are refused.
 type Ready struct{}
 
-func (*Ready) apply(p *Profile, _ *Output) {
-	if p.stage == starting {
-		p.stage = running
+func (*Ready) apply(p *Profile, out *Output) {
+	if p.stage != starting {
+		return
 	}
+	p.stage = running
+	for i := range p.waiting {
+		p.waiting[i].apply(p, out)
+	}
+	p.waiting = nil
 }
 
 // JournalFailed stops all decisions: the last ones in memory may be lost. The caller makes a new Profile

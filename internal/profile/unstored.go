@@ -68,10 +68,20 @@ func saveUnstored(p *Profile, dst []byte) ([]byte, error) {
 	for key := range b.keys {
 		w.Raw(key[:]...)
 	}
+	w.Uint(uint64(len(p.merged)))
+	for from, into := range p.merged {
+		w.Raw(from[:]...)
+		w.Raw(into[:]...)
+	}
 	return w, nil
 }
 
-func loadUnstored(p *Profile, state []byte, _ *Output) error {
+func readKey(r *pack.Reader) (key wamble.PublicKey) {
+	copy(key[:], r.Take(len(key)))
+	return key
+}
+
+func loadUnstored(p *Profile, state []byte) error {
 	r := pack.NewReader(state)
 	b := newUnstored()
 	flags := r.Uint()
@@ -85,9 +95,12 @@ func loadUnstored(p *Profile, state []byte, _ *Output) error {
 		b.tokens[token] = true
 	}
 	for range r.Count() {
-		var key wamble.PublicKey
-		copy(key[:], r.Take(len(key)))
-		b.keys[key] = true
+		b.keys[readKey(&r)] = true
+	}
+	p.merged = mergedKeys{}
+	for range r.Count() {
+		from := readKey(&r)
+		p.merged[from] = readKey(&r)
 	}
 	p.unstored = b
 	return sliceError(&r)

@@ -162,7 +162,7 @@ func saveWaitlist(p *Profile, dst []byte) ([]byte, error) {
 	return to, nil
 }
 
-func loadWaitlist(p *Profile, state []byte, _ *Output) error {
+func loadWaitlist(p *Profile, state []byte) error {
 	r := pack.NewReader(state)
 	for r.Remaining() > 0 {
 		if s := p.sessions.ByID(wamble.SessionID(r.Uint())); s != nil {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"crypto/ed25519"
 	"encoding/hex"
+	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -11,7 +13,7 @@ import (
 	"wamble/internal/admin"
 )
 
-// TestHandoffKeepsCommands: the host's announcements and merges hold in the next process,
+// TestHandoffKeepsCommands: the host's announcements, bans and merges hold in the next process,
 // though the store may not have them yet.
 func TestHandoffKeepsCommands(t *testing.T) {
 	t.Parallel()
@@ -37,8 +39,16 @@ func TestHandoffKeepsCommands(t *testing.T) {
 	if err := command("merge", admin.Arguments{Whom: from.Handle, Into: into.Handle}); err != nil {
 		t.Fatal(err)
 	}
+	rude := join(t, i.address(), wamble.Token{})
+	if err := command("ban", admin.Arguments{Whom: rude.c.Token().String(), Text: "rude"}); err != nil {
+		t.Fatal(err)
+	}
 	if _, err := i.handOff(""); err != nil {
 		t.Fatal(err)
+	}
+	var denied *wamble.Denied
+	if _, err := rude.c.Hello(ctx); !errors.As(err, &denied) || !strings.Contains(denied.Reason, "rude") {
+		t.Errorf("who is banned gets %v", err)
 	}
 	newcomer := join(t, i.address(), wamble.Token{})
 	if got := newcomer.told(ctx, "a newcomer"); got.Text != "we move" || got.Stays.ID != stays.ID ||

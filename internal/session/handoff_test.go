@@ -103,7 +103,7 @@ func handOver(t testing.TB, old *Table, seq uint64) *Table {
 	now := timeOf(old.now)
 	for r := pack.NewReader(sessions); r.Remaining() > 0; {
 		s := ReadResumed(&r)
-		s.LastSeen = now
+		s.HandedOver = true
 		if _, err := tb.Resume(now, &s, players[s.Key], false, seq); err != nil {
 			t.Fatal(err)
 		}
@@ -151,6 +151,25 @@ func TestHandOver(t *testing.T) {
 			t.Fatalf("minute %d: %d forgotten, want %d", i, got, want)
 		}
 		same(fmt.Sprintf("minute %d", i))
+	}
+}
+
+// TestHandOverErased: a player who came back with an erased key, before the store has erased it, goes on.
+func TestHandOverErased(t *testing.T) {
+	r := newRig(t, nil)
+	key := wamble.PublicKey{5}
+	for range 2 {
+		s := r.hello()
+		if err := r.Link(r.now, s, key, nil, silence{}); err != nil {
+			t.Fatal(err)
+		}
+		if s.ID() == 1 {
+			r.Erase(r.now, key, 0, silence{})
+			r.Erased(key, 70)
+		}
+	}
+	if tb := handOver(t, r.Table, 70); tb.ByID(2) == nil || !tb.Erasing(key) {
+		t.Errorf("erasing: %v, the session: %v", tb.Erasing(key), tb.ByID(2))
 	}
 }
 

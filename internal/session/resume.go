@@ -20,7 +20,10 @@ type Resumed struct {
 	wamble.Session
 	Present   bool // fresh or live, if true
 	LastBoard wamble.BoardID
-	terms     terms
+	// HandedOver says that the session is that of a process that has ended, and cannot have ended meanwhile.
+	// ReadHandoff must follow.
+	HandedOver bool
+	terms      terms
 }
 
 // SetTerms says that the session has accepted a revision.
@@ -193,7 +196,7 @@ func (t *Table) ResumeIdentity(player *wamble.Player, seq uint64) {
 // until the store has message seq. Errors: ErrEnded, or one for a session whose identity is missing.
 func (t *Table) Resume(now time.Time, was *Resumed, player *wamble.Player, holds bool, seq uint64) (*Session, error) {
 	at := t.tick(now)
-	if !t.takes(at, &was.Session) {
+	if t.byID[was.ID] != nil || !was.HandedOver && !t.takes(at, &was.Session) {
 		return nil, ErrEnded
 	}
 	if (player != nil) != !was.Key.IsZero() {
