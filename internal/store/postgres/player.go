@@ -5,8 +5,6 @@ import (
 	"errors"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgxpool"
-
 	"wamble"
 	"wamble/internal/intent"
 	"wamble/internal/store"
@@ -88,10 +86,7 @@ func (s *Store) Enrol(ctx context.Context, first wamble.Player) (wamble.Player, 
 	b.Queue(`INSERT INTO players (id, public_key, handle, rating, created_at) VALUES ($1, $2, $3, $4, $5) ON CONFLICT (public_key) DO NOTHING`,
 		ids[0].First, first.Key[:], first.Handle, first.Stats.Rating, first.Created)
 	b.Queue("COMMIT")
-	limited, cancel := context.WithTimeout(ctx, s.timeout)
-	defer cancel()
-	err = s.transact(limited, func(conn *pgxpool.Conn) error { return conn.SendBatch(limited, b).Close() })
-	if err != nil {
+	if err := s.send(ctx, b); err != nil {
 		return wamble.Player{}, classify(ctx, "enrol a player", err)
 	}
 	return s.Player(ctx, first.Key)
@@ -105,9 +100,7 @@ func (s *Store) Claim(ctx context.Context, key wamble.PublicKey, name string, at
 	b.Queue(`UPDATE players SET handle = $2, renamed_at = $3 WHERE public_key = $1 AND handle <> $2 AND (renamed_at IS NULL OR renamed_at <= $4)
 		AND NOT EXISTS (SELECT FROM players o WHERE lower(o.handle) = lower($2) AND o.public_key <> $1)`, key[:], name, at, since)
 	b.Queue("COMMIT")
-	limited, cancel := context.WithTimeout(ctx, s.timeout)
-	defer cancel()
-	err := s.transact(limited, func(conn *pgxpool.Conn) error { return conn.SendBatch(limited, b).Close() })
+	err := s.send(ctx, b)
 	if err != nil && !isDuplicate(err) {
 		return wamble.Player{}, classify(ctx, "claim a name", err)
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"wamble/internal/store"
 )
@@ -25,8 +24,6 @@ func noteReplication(c *pgconn.PgConn, n *pgconn.Notice) {
 // awaitStandby commits a write, and so waits until the synchronous standby has everything
 // before it.
 func (s *Store) awaitStandby(ctx context.Context, j store.JournalID, profile string) error {
-	limited, cancel := context.WithTimeout(ctx, s.timeout)
-	defer cancel()
 	written := false
 	b := s.begin()
 	b.Queue(`UPDATE journal_cursors SET updated_at = NOW() WHERE journal_id = $1::bytea AND profile = $2::text`, j[:],
@@ -36,7 +33,7 @@ func (s *Store) awaitStandby(ctx context.Context, j store.JournalID, profile str
 			return nil
 		})
 	b.Queue("COMMIT")
-	err := s.transact(limited, func(conn *pgxpool.Conn) error { return conn.SendBatch(limited, b).Close() })
+	err := s.send(ctx, b)
 	if err == nil && written {
 		s.doubt.Store(false)
 	}
