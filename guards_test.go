@@ -17,7 +17,7 @@ var unguarded = map[string]string{
 	"client/loop.go attach":                         "the same",
 	"client/clienttest/server.go Start":             "for tests",
 	"cmd/wamble/bench_child.go startChild":          "a process of its own that measures",
-	"cmd/wamble/bench_echo.go benchEchoCommand":     "the same",
+	"cmd/wamble/bench_machine.go benchEchoCommand":     "the same",
 	"cmd/wamble/bench_run.go watchLag":              "the same",
 	"cmd/wamble/bot.go play":                        "each seat has a guard",
 	"cmd/wamble/signals.go untilStopped":            "it ends the process anyway",

@@ -195,6 +195,13 @@ func (s *Store) transact(ctx context.Context, work func(*pgxpool.Conn) error) er
 	return err
 }
 
+// send sends a queue of whole transactions in one round trip.
+func (s *Store) send(ctx context.Context, b *pgx.Batch) error {
+	limited, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	return s.transact(limited, func(conn *pgxpool.Conn) error { return conn.SendBatch(limited, b).Close() })
+}
+
 // begin starts a transaction that is on disk when COMMIT returns, whatever the server's
 // default.
 func (s *Store) begin() *pgx.Batch {

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"wamble"
 	"wamble/internal/store"
@@ -99,10 +98,7 @@ func (s *Store) Lease(ctx context.Context, seq wamble.Sequence, n int) ([]wamble
 	s.queueBegin(b)
 	b.Queue("SELECT txid_current()")
 	b.Queue("COMMIT")
-	limited, cancel := context.WithTimeout(ctx, s.timeout)
-	defer cancel()
-	err := s.transact(limited, func(conn *pgxpool.Conn) error { return conn.SendBatch(limited, b).Close() })
-	if err != nil {
+	if err := s.send(ctx, b); err != nil {
 		return nil, classify(ctx, "lease "+seq.String(), err)
 	}
 	return blocksOf(numbers), nil
@@ -133,8 +129,5 @@ func (s *Store) Return(ctx context.Context, seq wamble.Sequence, blocks []wamble
 			seq.String()+"_id_seq", block.First, block.Count)
 	}
 	b.Queue("COMMIT")
-	limited, cancel := context.WithTimeout(ctx, s.timeout)
-	defer cancel()
-	err := s.transact(limited, func(conn *pgxpool.Conn) error { return conn.SendBatch(limited, b).Close() })
-	return classify(ctx, "return "+seq.String(), err)
+	return classify(ctx, "return "+seq.String(), s.send(ctx, b))
 }

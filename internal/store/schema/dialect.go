@@ -78,17 +78,21 @@ func (d Dialect) byIndex() []Ask {
 	return []Ask{{Text: "SET LOCAL enable_seqscan = off"}}
 }
 
-// sessions selects the columns of scanSession. That of SQLite has no join: clients can request it
-// with unknown tokens at will, and SQLite would plan a LEFT JOIN anew each time, at five times the
-// cost of the read.
-func (d Dialect) sessions() string {
-	of := func(column string) string { return `p.` + column }
-	from := `LEFT JOIN players p ON p.id = s.player_id `
-	if d == SQLite {
-		of = func(column string) string { return `(SELECT ` + column + ` FROM players WHERE id = s.player_id)` }
-		from = ``
-	}
-	return `SELECT s.id, s.token, s.player_id, ` + of("public_key") + `, ` + of("handle") + `, s.trust_level, s.created_at, s.last_seen_at,
-		CAST(s.total_score AS float8), CAST(s.total_prediction_score AS float8), CAST(coalesce(` + of("rating") + `, 0) AS float8),
-		s.games_played, s.chess960_games_played, coalesce(s.token_host, ''), s.bot FROM sessions s ` + from
+// sessions selects the columns of scanSession.
+func (d Dialect) sessions() string { return selectSessions[d] }
+
+// selectSessions has no join for SQLite: clients can request it with unknown tokens at will, and
+// SQLite would plan a LEFT JOIN anew each time, at five times the cost of the read.
+var selectSessions = [...]string{
+	Postgres: sessionColumns(func(column string) string { return `p.` + column }) + `LEFT JOIN players p ON p.id = s.player_id `,
+	SQLite: sessionColumns(func(column string) string {
+		return `(SELECT ` + column + ` FROM players WHERE id = s.player_id)`
+	}),
+}
+
+// sessionColumns selects sessions s, and the columns of their players that ofPlayer returns.
+func sessionColumns(ofPlayer func(column string) string) string {
+	return `SELECT s.id, s.token, s.player_id, ` + ofPlayer("public_key") + `, ` + ofPlayer("handle") + `, s.trust_level, s.created_at, s.last_seen_at,
+		CAST(s.total_score AS float8), CAST(s.total_prediction_score AS float8), CAST(coalesce(` + ofPlayer("rating") + `, 0) AS float8),
+		s.games_played, s.chess960_games_played, coalesce(s.token_host, ''), s.bot FROM sessions s `
 }

@@ -19,35 +19,24 @@ func (t *tx) recordPredictions(run []intent.Intent) error {
 	if _, err := t.many(into+`SELECT v.*, NULL FROM (VALUES $rows) v WHERE `+here("v.column3")+` ON CONFLICT DO NOTHING`, "(?,?,?,?,?,?,?)", args); err != nil {
 		return err
 	}
-	for _, in := range schema.As[*intent.RecordPrediction](run) {
+	return forEach(run, func(in *intent.RecordPrediction) error {
 		if in.Parent == 0 {
-			continue
+			return nil
 		}
-		_, err := t.exec(into+`SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, (SELECT id FROM predictions WHERE id = ?8) WHERE `+here("?3")+` ON CONFLICT DO NOTHING`,
+		return t.do(into+`SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, (SELECT id FROM predictions WHERE id = ?8) WHERE `+here("?3")+` ON CONFLICT DO NOTHING`,
 			int64(in.ID), int64(in.Board), int64(in.Session), in.UCI, in.Ply, in.Streak, schema.Micros(in.At),
 			int64(in.Parent))
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	})
 }
 
 // resolvePredictions pays only pending predictions.
 func (t *tx) resolvePredictions(run []intent.Intent) error {
-	for _, in := range schema.As[*intent.ResolvePrediction](run) {
+	return forEach(run, func(in *intent.ResolvePrediction) error {
 		n, err := t.exec(`UPDATE predictions SET status = ?, points_awarded = round(?, 4), resolved_at = ? WHERE id = ? AND session_id = ? AND status = 'PENDING'`,
 			in.Status.String(), in.Points, schema.Micros(in.At), int64(in.ID), int64(in.Session))
-		if err != nil {
+		if err != nil || n == 0 || in.Points == 0 {
 			return err
 		}
-		if n == 0 || in.Points == 0 {
-			continue
-		}
-		_, err = t.exec(`UPDATE sessions SET total_prediction_score = round(total_prediction_score + round(?, 4), 4) WHERE id = ?`, in.Points, int64(in.Session))
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+		return t.do(`UPDATE sessions SET total_prediction_score = round(total_prediction_score + round(?, 4), 4) WHERE id = ?`, in.Points, int64(in.Session))
+	})
 }

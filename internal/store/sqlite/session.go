@@ -51,9 +51,9 @@ func here(session string) string {
 }
 
 func (t *tx) linkSessions(run []intent.Intent) error {
-	for _, in := range schema.As[*intent.LinkSession](run) {
+	return forEach(run, func(in *intent.LinkSession) error {
 		at := schema.Micros(in.At)
-		_, err := t.exec(`INSERT INTO players (id, public_key, handle, rating, created_at) SELECT ?1, ?2, ?3, round(?4, 4), ?5
+		err := t.do(`INSERT INTO players (id, public_key, handle, rating, created_at) SELECT ?1, ?2, ?3, round(?4, 4), ?5
 			WHERE EXISTS (SELECT 1 FROM sessions WHERE id = ?6 AND token IS NOT NULL AND ifnull(identity_at, 0) <= ?5) ON CONFLICT (public_key) DO NOTHING`,
 			int64(in.Player), in.Key[:], in.Handle, in.Rating, at, int64(in.Session))
 		if err != nil {
@@ -61,75 +61,56 @@ func (t *tx) linkSessions(run []intent.Intent) error {
 		}
 		n, err := t.exec(`UPDATE sessions SET player_id = p.id, rating = p.rating, identity_at = ? FROM players p
 			WHERE p.public_key = ? AND sessions.id = ? AND token IS NOT NULL AND ifnull(identity_at, 0) <= ?`, at, in.Key[:], int64(in.Session), at)
-		if err != nil {
+		if err != nil || n > 0 {
 			return err
 		}
-		if n == 0 {
-			ok, err := t.exists(`SELECT 1 FROM sessions WHERE id = ?`, int64(in.Session))
-			if err != nil {
-				return err
-			}
-			if !ok {
-				return schema.Badf("%v: there is no session %d", in.Kind(), in.Session)
-			}
+		ok, err := t.exists(`SELECT 1 FROM sessions WHERE id = ?`, int64(in.Session))
+		if err == nil && !ok {
+			err = schema.Badf("%v: there is no session %d", in.Kind(), in.Session)
 		}
-	}
-	return nil
+		return err
+	})
 }
 
 func (t *tx) unlinkSessions(run []intent.Intent) error {
-	for _, in := range schema.As[*intent.UnlinkSession](run) {
+	return forEach(run, func(in *intent.UnlinkSession) error {
 		at := schema.Micros(in.At)
-		_, err := t.exec(`UPDATE sessions SET player_id = NULL, rating = 0, identity_at = ? WHERE id = ? AND ifnull(identity_at, 0) <= ?`,
+		return t.do(`UPDATE sessions SET player_id = NULL, rating = 0, identity_at = ? WHERE id = ? AND ifnull(identity_at, 0) <= ?`,
 			at, int64(in.Session), at)
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	})
 }
 
 // markBots marks sessions; a trigger marks their players.
 func (t *tx) markBots(run []intent.Intent) error {
-	for _, in := range schema.As[*intent.MarkBot](run) {
+	return forEach(run, func(in *intent.MarkBot) error {
 		n, err := t.exec(`UPDATE sessions SET bot = 1 WHERE id = ?`, int64(in.Session))
-		if err != nil {
-			return err
+		if err == nil && n == 0 {
+			err = schema.Badf("%v: there is no session %d", in.Kind(), in.Session)
 		}
-		if n == 0 {
-			return schema.Badf("%v: there is no session %d", in.Kind(), in.Session)
-		}
-	}
-	return nil
+		return err
+	})
 }
 
 func (t *tx) renewTokens(run []intent.Intent) error {
-	for _, in := range schema.As[*intent.RenewToken](run) {
+	return forEach(run, func(in *intent.RenewToken) error {
 		at := schema.Micros(in.At)
-		_, err := t.exec(`UPDATE sessions SET token = ?, token_host = nullif(?, ''), token_at = ? WHERE id = ? AND token IS NOT NULL AND ifnull(token_at, 0) <= ?`,
+		return t.do(`UPDATE sessions SET token = ?, token_host = nullif(?, ''), token_at = ? WHERE id = ? AND token IS NOT NULL AND ifnull(token_at, 0) <= ?`,
 			in.Token[:], in.Host, at, int64(in.Session), at)
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	})
 }
 
 func (t *tx) setTrust(run []intent.Intent) error {
-	for _, in := range schema.As[*intent.SetTrust](run) {
+	return forEach(run, func(in *intent.SetTrust) error {
 		text, who := `UPDATE sessions SET trust_level = ? WHERE id = ?`, any(int64(in.Session))
 		if in.Session == 0 {
 			text, who = `UPDATE sessions SET trust_level = ? WHERE player_id = (SELECT id FROM players WHERE public_key = ?)`, in.Key[:]
 		}
 		n, err := t.exec(text, in.Level, who)
-		if err != nil {
-			return err
+		if err == nil && n == 0 && in.Session != 0 {
+			err = schema.Badf("%v: there is no session %d", in.Kind(), in.Session)
 		}
-		if n == 0 && in.Session != 0 {
-			return schema.Badf("%v: there is no session %d", in.Kind(), in.Session)
-		}
-	}
-	return nil
+		return err
+	})
 }
 
 // TrustChanges implements store.Queries. The only writer numbers the changes, so the numbers
@@ -151,22 +132,14 @@ func (s *Store) TrustChanges(ctx context.Context, since int64) ([]wamble.TrustLe
 }
 
 func (t *tx) revokeSessions(run []intent.Intent) error {
-	for _, in := range schema.As[*intent.RevokeSessions](run) {
+	return forEach(run, func(in *intent.RevokeSessions) error {
 		if in.Key.IsZero() {
-			_, err := t.exec(`UPDATE sessions SET token = NULL, token_host = NULL WHERE id = ? AND player_id IS NULL AND ifnull(token_at, created_at) <= ?`,
+			return t.do(`UPDATE sessions SET token = NULL, token_host = NULL WHERE id = ? AND player_id IS NULL AND ifnull(token_at, created_at) <= ?`,
 				int64(in.Session), schema.Micros(in.At))
-			if err != nil {
-				return err
-			}
-			continue
 		}
-		_, err := t.exec(`UPDATE sessions SET token = NULL, token_host = NULL WHERE player_id = (SELECT id FROM players WHERE public_key = ?1)
+		return t.do(`UPDATE sessions SET token = NULL, token_host = NULL WHERE player_id = (SELECT id FROM players WHERE public_key = ?1)
 			AND (id = ?2) <> ?3 AND ifnull(token_at, created_at) <= ?4`, in.Key[:], int64(in.Session), in.Others, schema.Micros(in.At))
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	})
 }
 
 func (t *tx) seeSessions(run []intent.Intent) error {
@@ -185,21 +158,14 @@ func (t *tx) purgeSessions(run []intent.Intent) error {
 	const old = `player_id IS NULL AND token IS NOT NULL AND last_seen_at < ? AND NOT EXISTS (SELECT 1 FROM reservations r WHERE r.session_id = sessions.id)`
 	const gone = `SELECT id FROM sessions WHERE ` + old
 	const moved = `(games_played > 0 OR EXISTS (SELECT 1 FROM payouts p WHERE p.session_id = sessions.id))`
-	for _, in := range schema.As[*intent.PurgeSessions](run) {
-		before := schema.Micros(in.Before)
-		for _, text := range []string{
-			`DELETE FROM predictions WHERE session_id IN (` + gone + `)`,
-			`DELETE FROM board_last_move_shown_events WHERE session_id IN (` + gone + `)`,
-			`DELETE FROM profile_terms_acceptances WHERE session_id IN (` + gone + `)`,
-			`DELETE FROM sessions WHERE ` + old + ` AND NOT ` + moved,
-			`UPDATE sessions SET token = NULL, trail = x'' WHERE ` + old,
-		} {
-			if _, err := t.exec(text, before); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	return forEach(run, func(in *intent.PurgeSessions) error {
+		return t.doAll([]any{schema.Micros(in.Before)},
+			`DELETE FROM predictions WHERE session_id IN (`+gone+`)`,
+			`DELETE FROM board_last_move_shown_events WHERE session_id IN (`+gone+`)`,
+			`DELETE FROM profile_terms_acceptances WHERE session_id IN (`+gone+`)`,
+			`DELETE FROM sessions WHERE `+old+` AND NOT `+moved,
+			`UPDATE sessions SET token = NULL, trail = x'' WHERE `+old)
+	})
 }
 
 // sessionsExist checks the sessions of a run, each once: moves and payouts have no foreign key
@@ -225,4 +191,18 @@ func nullable(id int64) any {
 		return nil
 	}
 	return id
+}
+
+// recordTerms also stores an acceptance without its text: the text is empty until an intent has
+// it.
+func (t *tx) recordTerms(run []intent.Intent) error {
+	return forEach(run, func(in *intent.RecordTermsAcceptance) error {
+		err := t.do(`INSERT INTO profile_terms (tos_hash, tos_text) VALUES (?, ?)
+			ON CONFLICT (tos_hash) DO UPDATE SET tos_text = excluded.tos_text WHERE tos_text = '' AND excluded.tos_text <> ''`, in.Hash[:], in.Text)
+		if err != nil {
+			return err
+		}
+		return t.do(`INSERT INTO profile_terms_acceptances (session_id, profile_name, tos_hash, accepted_at) SELECT ?1, ?2, ?3, ?4 WHERE `+here("?1")+` ON CONFLICT DO NOTHING`,
+			int64(in.Session), in.Profile, in.Hash[:], schema.Micros(in.At))
+	})
 }

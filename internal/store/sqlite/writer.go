@@ -5,6 +5,9 @@ import (
 	"database/sql"
 	"fmt"
 	"strings"
+
+	"wamble/internal/intent"
+	"wamble/internal/store/schema"
 )
 
 // writer owns the only connection that writes, with its prepared statements.
@@ -103,6 +106,32 @@ func (t *tx) exec(text string, args ...any) (int64, error) {
 		return 0, err
 	}
 	return changed(s.ExecContext(t.quiet, args...))
+}
+
+// do runs one statement.
+func (t *tx) do(text string, args ...any) error {
+	_, err := t.exec(text, args...)
+	return err
+}
+
+// doAll runs statements one after the other, all with the same arguments.
+func (t *tx) doAll(args []any, texts ...string) error {
+	for _, text := range texts {
+		if err := t.do(text, args...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// forEach calls write for each intent of a run until it fails.
+func forEach[T intent.Intent](run []intent.Intent, write func(in T) error) error {
+	for _, in := range schema.As[T](run) {
+		if err := write(in); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // scan reads one row. Errors: sql.ErrNoRows.
