@@ -93,7 +93,7 @@ func (r *Runner) Every(ctx context.Context, name, schedule string, m *Message) e
 	e := r.engine()
 	template := *m
 	template.ID = []byte(name)
-	frame, err := e.encode(ctx, &template)
+	frame, err := e.encode(&template)
 	if err != nil {
 		return err
 	}

@@ -91,7 +91,7 @@ func (d *Desk) change(ctx context.Context, a Args, all func(context.Context, run
 // number returns the number of an existing queue.
 func (d *Desk) number(queue string) (uint64, error) {
 	for _, in := range d.r.Stats().Inboxes {
-		if d.r.QueueName(in.Worker) == queue {
+		if in.Name != "" && in.Name == queue {
 			return in.Worker, nil
 		}
 	}

@@ -18,13 +18,24 @@ var queueCases = []test{
 			v.Fatalf("two names have number %d", mails)
 		}
 		v.restart()
-		for name, want := range map[string]uint64{"mails": mails, "bills": bills, "7": 7} {
+		year, err := v.r.Queue(v.ctx, "2024")
+		v.ok(err)
+		if year == 2024 {
+			v.Error("a queue named in digits has the inbox of that number")
+		}
+		for name, want := range map[string]uint64{"mails": mails, "bills": bills, "2024": year} {
 			got, err := v.r.Queue(v.ctx, name)
 			v.ok(err)
 			equal(v, "number of "+name, got, want)
 			equal(v, "name", v.r.QueueName(got), name)
 		}
 		equal(v, "name in the statistics", v.r.Stats().Inboxes[0].Name, "mails")
+	}},
+	{"a message for a queue that does not exist is refused", func(v *env) {
+		v.start()
+		_, err := v.r.Post(v.ctx, &runner.Message{Queue: "mials", ID: []byte("a")})
+		v.is(err, runner.ErrNotFound)
+		equal(v, "queues", len(v.r.Stats().Inboxes), 0)
 	}},
 	{"a name has 1 to 128 bytes of UTF-8", func(v *env) {
 		v.start()
@@ -78,6 +89,7 @@ var queueCases = []test{
 	}},
 	{"a message without id or number is given both", func(v *env) {
 		v.start()
+		v.create("mails")
 		m := runner.Message{Queue: "mails", Payload: []byte("x")}
 		row, err := v.r.Post(v.ctx, &m)
 		v.ok(err)
@@ -92,6 +104,7 @@ var queueCases = []test{
 	}},
 	{"a delayed message waits for its time, over restarts", func(v *env) {
 		v.start()
+		v.create("mails")
 		var ran []string
 		handler := func(d *runner.Delivery) error { ran = append(ran, string(d.ID)); return nil }
 		_, err := v.r.Post(v.ctx, &runner.Message{Queue: "mails", ID: []byte("a"), At: when(500)})
@@ -181,6 +194,7 @@ var queueCases = []test{
 	}},
 	{"a transaction sends to queues by name, now and later", func(v *env) {
 		v.start()
+		v.create("mails")
 		_, err := v.r.Update(v.ctx, runner.AttemptPolicy{}, func(tx *runner.Tx) error {
 			v.ok(tx.Send(&runner.Message{Queue: "mails", ID: []byte("now")}))
 			return tx.Arm(when(700), &runner.Message{Queue: "mails", ID: []byte("later")})
