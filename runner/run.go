@@ -293,7 +293,7 @@ func (w *Worker) limit(ctx context.Context, d *Delivery) (context.Context, conte
 	return ctx, cancel
 }
 
-var errTimeout = fmt.Errorf("the handler runs longer than its worker's Timeout: %w", context.DeadlineExceeded)
+var errTimeout = fmt.Errorf("the handler runs longer than its Timeout: %w", context.DeadlineExceeded)
 
 // outcome is outcomeOf for a handler that has just returned. If its context has ended, or there
 // was no space, the failure does not count against the message, unless the handler discards it

@@ -46,6 +46,7 @@ type Runner struct {
 
 	sinks    atomic.Pointer[Sinks]
 	draining draining
+	declared sync.Map // names of schedules, see tellUndeclared
 
 	// The keeper renews leases, see keepLeases. It is started with the first worker.
 	keeper        chan struct{} // wakes it
