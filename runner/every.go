@@ -289,14 +289,34 @@ func (r *Runner) Schedules() []ScheduleInfo {
 	return out
 }
 
+// RunSchedule posts the message of a schedule now, unless the last one still waits or runs, or
+// returns ErrNotFound. The next one is at the next time of the schedule.
+func (r *Runner) RunSchedule(ctx context.Context, name string) error {
+	return r.write(ctx, func(c *commit) error {
+		x, err := c.scheduled(name)
+		if err == nil {
+			c.disarm(x.timer)
+			c.runSchedule(x, c.e.wall())
+		}
+		return err
+	})
+}
+
+func (c *commit) scheduled(name string) (*scheduled, error) {
+	x := c.e.ix.schedules[name]
+	if x == nil {
+		return nil, fmt.Errorf("schedule %q: %w", strings.ToValidUTF8(name, "?"), ErrNotFound)
+	}
+	return x, nil
+}
+
 // DeleteSchedule ends a schedule, or returns ErrNotFound. Messages that it has posted stay.
 func (r *Runner) DeleteSchedule(ctx context.Context, name string) error {
 	return r.engine().do(ctx, func(c *commit) error {
-		x := c.e.ix.schedules[name]
-		if x == nil {
-			return fmt.Errorf("schedule %q: %w", strings.ToValidUTF8(name, "?"), ErrNotFound)
+		x, err := c.scheduled(name)
+		if err == nil {
+			c.unschedule(x)
 		}
-		c.unschedule(x)
-		return nil
+		return err
 	})
 }

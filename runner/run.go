@@ -261,6 +261,8 @@ func (w *Worker) ended(e *engine, d *Delivery, tx *Tx, start time.Duration, err 
 // call runs the handler. It sets d.exited if the handler ends the goroutine.
 func (w *Worker) call(ctx context.Context, tx *Tx, d *Delivery) (err error) {
 	returned := false
+	w.running.Add(1)
+	defer w.running.Add(-1)
 	defer func() { d.exited = !returned && err == nil }()
 	defer recoverInto(&err)
 	if w.o.Timeout > 0 {

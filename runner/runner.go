@@ -352,6 +352,9 @@ func (in *inbox) stats(now, started int64) InboxStats {
 		Worker: in.worker, Name: in.name, Paused: in.paused, Depth: in.count, Leased: in.held,
 		Parked: in.parked, NextSeq: in.next, HeadSeq: in.oldest(),
 	}
+	for _, w := range in.workers {
+		s.Running += int(w.running.Load())
+	}
 	if in.count > 0 {
 		s.OldestAge = in.marks.age(s.HeadSeq, now, started)
 	}
