@@ -48,6 +48,9 @@ type Options struct {
 	// KeepHistory is how many finished messages of each named queue are kept; default 1,000,
 	// negative means none.
 	KeepHistory int
+	// KeepDead is how long dead letters are kept; 0 means until somebody drops them. Idle workers
+	// drop those that are older, once an hour.
+	KeepDead time.Duration
 
 	// Policy is the default policy of workers.
 	Policy Policy
