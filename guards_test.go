@@ -11,13 +11,13 @@ import (
 // with the reason. All others turn a panic into an error that their owner handles:
 // by package guard, by rt.guard, or by a recover of their own.
 var unguarded = map[string]string{
-	"runner/first/main.go main":                     "an example that is read, with net/http's own guard",
+	"runner/serve/serve.go run":                     "net/http's own guard",
 	"chess/uci/engine.go read":                      "sets a deadline",
 	"client/client.go Dial":                         "the library runs in somebody else's program, who must see its panics",
 	"client/loop.go attach":                         "the same",
 	"client/clienttest/server.go Start":             "for tests",
 	"cmd/wamble/bench_child.go startChild":          "a process of its own that measures",
-	"cmd/wamble/bench_machine.go benchEchoCommand":     "the same",
+	"cmd/wamble/bench_machine.go benchEchoCommand":  "the same",
 	"cmd/wamble/bench_run.go watchLag":              "the same",
 	"cmd/wamble/bot.go play":                        "each seat has a guard",
 	"cmd/wamble/signals.go untilStopped":            "it ends the process anyway",

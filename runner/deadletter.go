@@ -342,6 +342,16 @@ func (r *Runner) DropDeadLetters(ctx context.Context, f DeadFilter) (int, error)
 	})
 }
 
+// dropOldDead drops the dead letters that are older than Options.KeepDead, once an hour.
+func (r *Runner) dropOldDead(ctx context.Context, e *engine, now int64) error {
+	at, next := e.dropDead.Load(), later(now, time.Hour.Milliseconds())
+	if r.o.KeepDead <= 0 || now < at || !e.dropDead.CompareAndSwap(at, next) {
+		return nil
+	}
+	_, err := r.DropDeadLetters(ctx, DeadFilter{Until: time.UnixMilli(now).Add(-r.o.KeepDead)})
+	return err
+}
+
 // eachPage calls do with pages of the rows that f selects now.
 func (r *Runner) eachPage(f DeadFilter, do func([]Row) (int, error)) (int, error) {
 	ix := &r.engine().ix

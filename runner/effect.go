@@ -2,7 +2,6 @@ package runner
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"time"
 )
@@ -13,7 +12,7 @@ func (t *Tx) Send(m *Message) error {
 	if err := t.usable(); err != nil {
 		return err
 	}
-	frame, err := t.src.e.encode(context.Background(), m)
+	frame, err := t.src.e.encode(m)
 	if err != nil {
 		return err
 	}

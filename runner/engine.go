@@ -18,6 +18,7 @@ type engine struct {
 	started int64 // ms
 	// lastWall is the wall clock at the last look at the timers, in ms.
 	lastWall atomic.Int64
+	dropDead atomic.Int64 // when to look for old dead letters, in ms
 	ix       index
 	k        *committer
 

@@ -86,6 +86,12 @@ type retryError struct {
 func (e *retryError) Error() string { return e.err.Error() }
 func (e *retryError) Unwrap() error { return e.err }
 
+// spentError is the failure of a job that may not be run once more.
+type spentError struct{ err error }
+
+func (e *spentError) Error() string { return e.err.Error() }
+func (e *spentError) Unwrap() error { return e.err }
+
 type discardError struct{ err error }
 
 func (e *discardError) Error() string { return e.err.Error() }

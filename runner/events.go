@@ -12,10 +12,11 @@ const (
 	LogWorkerError  LogKind = 4 // an error of the worker itself
 	LogOverdue      LogKind = 5 // a handler exceeded WorkerOptions.Timeout and still runs
 	LogLoss         LogKind = 6 // acknowledged writes were missing when the storage was opened
+	LogUndeclared   LogKind = 7 // a schedule is stored that this program does not declare, see Run
 )
 
 var logKinds = [...]string{"retryable failure", "non-retryable failure", "requeued", "dead letter", "worker error",
-	"overdue", "loss"}
+	"overdue", "loss", "undeclared schedule"}
 
 func (k LogKind) String() string { return logKinds[k] }
 
@@ -26,7 +27,7 @@ type LogEvent struct {
 	// Seq is the sequence number of the row or timer; 0 for LogWorkerError.
 	Seq uint64
 	// ID is the id of the message, which a retry keeps; empty for LogWorkerError and for a
-	// frame that does not decode.
+	// frame that does not decode; the name of the schedule for LogUndeclared.
 	ID string
 	// Attempt is the number of deliveries of the message so far, including this one.
 	Attempt uint32

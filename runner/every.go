@@ -93,11 +93,11 @@ func (r *Runner) Every(ctx context.Context, name, schedule string, m *Message) e
 	e := r.engine()
 	template := *m
 	template.ID = []byte(name)
-	frame, err := e.encode(ctx, &template)
+	frame, err := e.encode(&template)
 	if err != nil {
 		return err
 	}
-	return e.do(ctx, func(c *commit) error {
+	err = e.do(ctx, func(c *commit) error {
 		if in := c.e.ix.inboxes[template.To]; in == nil || !in.tracked() {
 			return fmt.Errorf("schedule %q needs a queue with a name: %w", name, ErrInvalid)
 		}
@@ -116,6 +116,10 @@ func (r *Runner) Every(ctx context.Context, name, schedule string, m *Message) e
 		c.schedule(x, times.next(time.UnixMilli(c.e.wall())))
 		return nil
 	})
+	if err == nil {
+		r.declared.Store(name, nil)
+	}
+	return err
 }
 
 // Every posts v at the times of a schedule, see Runner.Every.
@@ -228,6 +232,19 @@ func (e *engine) loadSchedules() error {
 	return errors.Join(err, bad)
 }
 
+// tellUndeclared logs the schedules that an earlier program has declared and this one has not:
+// they go on until DeleteSchedule.
+func (r *Runner) tellUndeclared() {
+	log := r.sinks.Load().Log
+	for _, s := range r.Schedules() {
+		if !s.Declared && log != nil {
+			err := fmt.Errorf("schedule %q (%s) goes on, though this program does not declare it: delete it, "+
+				"or declare it", s.Name, s.Schedule)
+			log(LogEvent{Kind: LogUndeclared, ID: s.Name, Err: err})
+		}
+	}
+}
+
 // ScheduleInfo describes a schedule.
 type ScheduleInfo struct {
 	Name     string
@@ -241,6 +258,9 @@ type ScheduleInfo struct {
 	// Skipped counts the times at which the last message still waited or ran.
 	Skipped uint64
 	Payload []byte
+	// Declared says that this process has called Every for it. Others were declared by an earlier
+	// program.
+	Declared bool
 }
 
 // Schedules returns all schedules, sorted by name.
@@ -262,18 +282,41 @@ func (r *Runner) Schedules() []ScheduleInfo {
 		}
 		out = append(out, s)
 	}
+	for i := range out {
+		_, out[i].Declared = r.declared.Load(out[i].Name)
+	}
 	slices.SortFunc(out, func(a, b ScheduleInfo) int { return cmp.Compare(a.Name, b.Name) })
 	return out
+}
+
+// RunSchedule posts the message of a schedule now, unless the last one still waits or runs, or
+// returns ErrNotFound. The next one is at the next time of the schedule.
+func (r *Runner) RunSchedule(ctx context.Context, name string) error {
+	return r.write(ctx, func(c *commit) error {
+		x, err := c.scheduled(name)
+		if err == nil {
+			c.disarm(x.timer)
+			c.runSchedule(x, c.e.wall())
+		}
+		return err
+	})
+}
+
+func (c *commit) scheduled(name string) (*scheduled, error) {
+	x := c.e.ix.schedules[name]
+	if x == nil {
+		return nil, fmt.Errorf("schedule %q: %w", strings.ToValidUTF8(name, "?"), ErrNotFound)
+	}
+	return x, nil
 }
 
 // DeleteSchedule ends a schedule, or returns ErrNotFound. Messages that it has posted stay.
 func (r *Runner) DeleteSchedule(ctx context.Context, name string) error {
 	return r.engine().do(ctx, func(c *commit) error {
-		x := c.e.ix.schedules[name]
-		if x == nil {
-			return fmt.Errorf("schedule %q: %w", strings.ToValidUTF8(name, "?"), ErrNotFound)
+		x, err := c.scheduled(name)
+		if err == nil {
+			c.unschedule(x)
 		}
-		c.unschedule(x)
-		return nil
+		return err
 	})
 }

@@ -179,9 +179,16 @@ func failureOf(err error) outcome {
 	var retry *retryError
 	var discard *discardError
 	var panicked *PanicError
+	var spent *spentError
 	switch {
 	case errors.As(err, &discard):
 		return outcome{verdict: verdictDead, cause: CauseDiscarded, err: err}
+	case errors.As(err, &spent):
+		cause := CauseBudget
+		if errors.As(err, &panicked) {
+			cause = CausePanic
+		}
+		return outcome{verdict: verdictDead, cause: cause, err: err}
 	case errors.As(err, &retry):
 		return outcome{verdict: verdictRetry, cause: CauseBudget, after: retry.after, hasAfter: true, retryable: true,
 			err: err}

@@ -62,6 +62,11 @@ func NewQueue[T any](r *Runner, name string) (*Queue[T], error) {
 // Handle adds a worker to the queue with a name. It runs when it is started, by Runner.Run or
 // Worker.Start. A message whose payload does not decode becomes a dead letter. Handler and
 // Batch of o must not be set.
+//
+// Where neither Options.Policy nor o.Policy says otherwise, a job is run up to 25 times over
+// about five hours: RetryBudget is 25, RetryDelayMax 30 min. If T has a method Attempts() int or
+// Timeout() time.Duration, its results above 0 are the bounds for that job, within those of the
+// worker.
 func Handle[T any](r *Runner, name string, h JobHandler[T], o WorkerOptions) (*Queue[T], error) {
 	number, err := r.Queue(context.Background(), name)
 	if err != nil {
@@ -76,8 +81,29 @@ func Handle[T any](r *Runner, name string, h JobHandler[T], o WorkerOptions) (*Q
 		if err := codec.Decode(d.Payload, &j.Args); err != nil {
 			return Discard(fmt.Errorf("payload: %w", err))
 		}
-		return h(ctx, &j)
+		limited := ctx
+		if t, ok := any(&j.Args).(interface{ Timeout() time.Duration }); ok && t.Timeout() > 0 {
+			var cancel context.CancelFunc
+			limited, cancel = context.WithTimeoutCause(ctx, t.Timeout(), errTimeout)
+			defer cancel()
+		}
+		a, ok := any(&j.Args).(interface{ Attempts() int })
+		if !ok {
+			return h(limited, &j)
+		}
+		err := guard(func() error { return h(limited, &j) })
+		if n := a.Attempts(); err != nil && n > 0 && int(d.Attempts) >= n && ctx.Err() == nil && !errors.Is(err, ErrNoSpace) {
+			err = &spentError{err}
+		}
+		return err
 	}
+	p := r.o.ownPolicy
+	if o.Policy != nil {
+		p = *o.Policy
+	}
+	set(&p.RetryBudget, 25)
+	set(&p.RetryDelayMax, 30*time.Minute)
+	o.Policy = &p
 	w, err := r.NewWorker(number, o)
 	return &Queue[T]{r: r, name: name, worker: w}, err
 }
@@ -150,9 +176,25 @@ func (q *Queue[T]) Send(tx *Tx, v T, opts ...PostOption) error {
 	return tx.Send(m)
 }
 
+// Shutdown is Close, but the contexts of running handlers end with ctx, if that is before the end
+// of their grace period.
+func (r *Runner) Shutdown(ctx context.Context) error {
+	stop := context.AfterFunc(ctx, func() {
+		_ = guard(func() error {
+			for _, w := range r.allWorkers() {
+				w.endGrace()
+			}
+			return nil
+		})
+	})
+	defer stop()
+	return r.Close()
+}
+
 // Run starts all workers, and returns when ctx ends or the storage fails. It then stops the
 // workers, each with its grace period, and closes the runner.
 func (r *Runner) Run(ctx context.Context) error {
+	r.tellUndeclared()
 	for _, w := range r.allWorkers() {
 		if err := w.Start(ctx); err != nil && !errors.Is(err, ErrStarted) {
 			return err

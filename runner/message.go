@@ -67,7 +67,7 @@ type Message struct {
 
 	// The fields below are not in the frame; they are for Post and Tx.Send.
 
-	// Queue is the name of the queue, instead of To. It is created if it does not exist.
+	// Queue is the name of an existing queue, instead of To.
 	Queue string
 	// At is when the message is delivered; zero means now.
 	At time.Time

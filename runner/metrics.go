@@ -165,7 +165,9 @@ type InboxStats struct {
 	Draining bool
 	// Depth is the number of messages, including leased and parked ones.
 	Depth uint64
-	// Leased is the number of held messages, Parked that of messages that wait for a delayed
+	// Running is the number of messages that handlers are running.
+	Running int
+	// Leased is the number of held messages, most of which wait for their turn, Parked that of messages that wait for a delayed
 	// retry.
 	Leased, Parked int
 	// NextSeq is the next sequence number.

@@ -48,6 +48,9 @@ type Options struct {
 	// KeepHistory is how many finished messages of each named queue are kept; default 1,000,
 	// negative means none.
 	KeepHistory int
+	// KeepDead is how long dead letters are kept; 0 means until somebody drops them. Idle workers
+	// drop those that are older, once an hour.
+	KeepDead time.Duration
 
 	// Policy is the default policy of workers.
 	Policy Policy
@@ -67,6 +70,7 @@ type Options struct {
 	// of the machine.
 	Wall func() time.Time
 
+	ownPolicy Policy // Policy without defaults
 	// elapsed is the same clock for durations, at half the cost, steady without steps.
 	elapsed func() time.Duration
 	steady  func() time.Time
@@ -95,7 +99,7 @@ type Policy struct {
 	// LeaseTTL is how long a claim is valid; default 1 s.
 	LeaseTTL time.Duration
 	// RetryBudget is how often a message is delivered before it becomes a dead letter; default
-	// 4.
+	// 4, for Handle 25.
 	RetryBudget int
 	// RequeueAttempts is how often a batch that meets conflicts with other transactions is
 	// settled before the messages with conflicts have failed; default 4.
@@ -103,7 +107,7 @@ type Policy struct {
 	// RetryDelay is the longest wait before a failed message is delivered again, unless its
 	// handler sets one; it doubles with every failure up to RetryDelayMax. The wait is drawn
 	// from the upper half by the message's row, so that it is deterministic. Defaults 1 s and 1
-	// min; a negative RetryDelay means no wait.
+	// min, for Handle 30 min; a negative RetryDelay means no wait.
 	RetryDelay    time.Duration
 	RetryDelayMax time.Duration
 	// Backoff, if set, returns that wait instead. The worker calls it with the failed delivery,
@@ -176,6 +180,7 @@ func (o Options) withDefaults() Options {
 	if o.Codec == nil {
 		o.Codec = JSON
 	}
+	o.ownPolicy = o.Policy
 	o.Policy = o.Policy.withDefaults()
 	if o.Now == nil {
 		c := newClock(o.Wall)

@@ -81,10 +81,10 @@ func (k *committer) post(m *Message, size, limit int) (p *posts, at int, err err
 // Post puts m into its queue and returns its row when it is durable. If ctx ends first, m may
 // or may not have been posted. Post sets the ID of a message without one, and To of a message
 // with Queue. The row of a message with At has no number yet. It returns ErrExists for a Unique
-// message whose ID waits or runs.
+// message whose ID waits or runs, and ErrNotFound for a Queue that nobody has created.
 func (r *Runner) Post(ctx context.Context, m *Message) (Row, error) {
 	e := r.engine()
-	size, err := e.admit(ctx, m)
+	size, err := e.admit(m)
 	if err == nil {
 		err = r.draining.check(m.To)
 	}
@@ -137,14 +137,16 @@ func (r *Runner) postOwn(ctx context.Context, e *engine, m *Message) (Row, error
 
 // admit sets a missing id and the number of m's queue, and returns the length of its frame. An
 // admitted message can always be stored, delivered and buried.
-func (e *engine) admit(ctx context.Context, m *Message) (size int, err error) {
+func (e *engine) admit(m *Message) (size int, err error) {
 	if len(m.ID) == 0 {
 		m.ID = []byte(rand.Text()) // see isMadeUp
 	}
 	if m.Queue != "" {
-		if m.To, err = e.queue(ctx, m.Queue); err != nil {
-			return 0, err
+		to, ok := e.named(m.Queue)
+		if !ok {
+			return 0, fmt.Errorf("queue %q: %w", m.Queue, ErrNotFound)
 		}
+		m.To = to
 	}
 	size, err = m.size()
 	switch {
@@ -166,8 +168,8 @@ func isMadeUp(id []byte) bool {
 }
 
 // encode admits m and returns its frame.
-func (e *engine) encode(ctx context.Context, m *Message) ([]byte, error) {
-	size, err := e.admit(ctx, m)
+func (e *engine) encode(m *Message) ([]byte, error) {
+	size, err := e.admit(m)
 	if err != nil {
 		return nil, err
 	}

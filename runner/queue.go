@@ -14,8 +14,8 @@ import (
 //
 //	runner.queue.NUMBER u64be    QUE0, flags u8 (1: paused), name
 //
-// Calls that take a queue as text also accept the number of an inbox in decimal digits; so a
-// name is not all digits.
+// Calls that take a queue as text also accept the number of an inbox in decimal digits, if no
+// queue has it as its name.
 const (
 	queueKey   = "runner.queue." // followed by the number, u64be
 	queueMagic = "QUE0"
@@ -32,12 +32,9 @@ const (
 // Queue returns the number of the queue with a name, and creates it if it does not exist. Its
 // messages have a history, see Message.
 func (r *Runner) Queue(ctx context.Context, name string) (uint64, error) {
-	return r.engine().queue(ctx, name)
-}
-
-func (e *engine) queue(ctx context.Context, name string) (uint64, error) {
-	if n, err := e.findQueue(name); !errors.Is(err, ErrNotFound) {
-		return n, err
+	e := r.engine()
+	if n, ok := e.named(name); ok {
+		return n, nil
 	}
 	if len(name) == 0 || len(name) > MaxQueueName {
 		return 0, fmt.Errorf("a queue's name has 1 to %d bytes, this one %d: %w", MaxQueueName, len(name), ErrInvalid)
@@ -46,7 +43,7 @@ func (e *engine) queue(ctx context.Context, name string) (uint64, error) {
 		return 0, fmt.Errorf("a queue's name is UTF-8, not %q: %w", name, ErrInvalid)
 	}
 	var n uint64
-	err := e.write(ctx, func(c *commit) error {
+	err := r.write(ctx, func(c *commit) error {
 		if in := c.e.ix.names[name]; in != nil {
 			n = in.worker
 			return nil
@@ -67,16 +64,25 @@ func (ix *index) christen(in *inbox, name string) {
 	ix.names[name] = in
 }
 
+// named returns the number of the queue with a name, and whether it exists.
+func (e *engine) named(name string) (uint64, bool) {
+	e.ix.mu.Lock()
+	defer e.ix.mu.Unlock()
+	in := e.ix.names[name]
+	if in == nil {
+		return 0, false
+	}
+	return in.worker, true
+}
+
 // findQueue returns the number of a queue by name or by number in digits, or ErrNotFound for an
 // unused name.
 func (e *engine) findQueue(queue string) (uint64, error) {
-	if n, err := strconv.ParseUint(queue, 10, 63); err == nil {
+	if n, ok := e.named(queue); ok {
 		return n, nil
 	}
-	e.ix.mu.Lock()
-	defer e.ix.mu.Unlock()
-	if in := e.ix.names[queue]; in != nil {
-		return in.worker, nil
+	if n, err := strconv.ParseUint(queue, 10, 63); err == nil {
+		return n, nil
 	}
 	return 0, fmt.Errorf("queue %q: %w", queue, ErrNotFound)
 }

@@ -261,6 +261,8 @@ func (w *Worker) ended(e *engine, d *Delivery, tx *Tx, start time.Duration, err 
 // call runs the handler. It sets d.exited if the handler ends the goroutine.
 func (w *Worker) call(ctx context.Context, tx *Tx, d *Delivery) (err error) {
 	returned := false
+	w.running.Add(1)
+	defer w.running.Add(-1)
 	defer func() { d.exited = !returned && err == nil }()
 	defer recoverInto(&err)
 	if w.o.Timeout > 0 {
@@ -293,7 +295,7 @@ func (w *Worker) limit(ctx context.Context, d *Delivery) (context.Context, conte
 	return ctx, cancel
 }
 
-var errTimeout = fmt.Errorf("the handler runs longer than its worker's Timeout: %w", context.DeadlineExceeded)
+var errTimeout = fmt.Errorf("the handler runs longer than its Timeout: %w", context.DeadlineExceeded)
 
 // outcome is outcomeOf for a handler that has just returned. If its context has ended, or there
 // was no space, the failure does not count against the message, unless the handler discards it

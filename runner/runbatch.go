@@ -101,6 +101,8 @@ func (w *Worker) batchOnce(ctx context.Context, e *engine, from, to int, ahead b
 		b.dedupe = b.dedupe || list[i].Flags&Dedupe != 0
 	}
 	run, cancel := w.limit(w.run.ctx, &list[0])
+	w.running.Add(int32(len(list)))
+	defer w.running.Add(-int32(len(list)))
 	returned := false
 	defer func() {
 		if !returned {

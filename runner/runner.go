@@ -46,6 +46,7 @@ type Runner struct {
 
 	sinks    atomic.Pointer[Sinks]
 	draining draining
+	declared sync.Map // names of schedules, see tellUndeclared
 
 	// The keeper renews leases, see keepLeases. It is started with the first worker.
 	keeper        chan struct{} // wakes it
@@ -350,6 +351,9 @@ func (in *inbox) stats(now, started int64) InboxStats {
 	s := InboxStats{
 		Worker: in.worker, Name: in.name, Paused: in.paused, Depth: in.count, Leased: in.held,
 		Parked: in.parked, NextSeq: in.next, HeadSeq: in.oldest(),
+	}
+	for _, w := range in.workers {
+		s.Running += int(w.running.Load())
 	}
 	if in.count > 0 {
 		s.OldestAge = in.marks.age(s.HeadSeq, now, started)

@@ -9,7 +9,7 @@ import (
 var logLevels = [...]slog.Level{
 	LogRetryable: slog.LevelInfo, LogNonRetryable: slog.LevelWarn, LogRequeued: slog.LevelDebug,
 	LogDeadLetter: slog.LevelError, LogWorkerError: slog.LevelError, LogOverdue: slog.LevelWarn,
-	LogLoss: slog.LevelError,
+	LogLoss: slog.LevelError, LogUndeclared: slog.LevelWarn,
 }
 
 // Slog returns a function for Sinks.Log that writes to l: the kind of an event is the message;

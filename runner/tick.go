@@ -105,6 +105,9 @@ func (w *Worker) rounds(ctx context.Context, ahead bool, l limits) (n, ran int, 
 	}
 	if len(w.cur.rest()) == 0 {
 		_, err := e.sweepDedupe(ctx, e.steady())
+		if err == nil {
+			err = w.r.dropOldDead(ctx, e, now)
+		}
 		return 0, 0, err
 	}
 	w.holding.Store(false)

@@ -173,7 +173,7 @@ func (c *commit) deliverTimer(id TimerID, frame []byte) {
 // and returns the id for Cancel.
 func (r *Runner) Arm(ctx context.Context, due time.Time, m *Message) (TimerID, error) {
 	e := r.engine()
-	frame, err := e.encode(ctx, m)
+	frame, err := e.encode(m)
 	if err != nil {
 		return TimerID{}, err
 	}

@@ -81,6 +81,7 @@ type Worker struct {
 	wake    chan struct{}
 	// idle says that the worker sleeps, or looks for work and has found none yet.
 	idle     atomic.Bool
+	running  atomic.Int32 // messages that its handlers are running
 	lanePace atomic.Int64 // pace of the lane that has published last, 0 before
 	steps    atomic.Uint64
 	lastErr  atomic.Pointer[error]

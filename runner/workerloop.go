@@ -85,8 +85,15 @@ func (w *Worker) awaitGrace(joined <-chan struct{}) {
 	select {
 	case <-joined:
 	case <-t.C:
-		w.run.mu.Lock()
-		defer w.run.mu.Unlock()
+		w.endGrace()
+	}
+}
+
+// endGrace ends the context of the running handler of a worker that stops.
+func (w *Worker) endGrace() {
+	w.run.mu.Lock()
+	defer w.run.mu.Unlock()
+	if w.run.cancel != nil {
 		w.run.over = true
 		w.run.cancel(fmt.Errorf("the worker stops: %w", ErrStopped))
 	}

@@ -74,6 +74,9 @@ func (d *Desk) change(ctx context.Context, a Args, all func(context.Context, run
 		if err != nil {
 			return nil, err
 		}
+		if a.All && a.Find != "" {
+			return d.changeFound(n, a.Find, dead)
+		}
 		if a.All {
 			return done(all(ctx, runner.DeadFilter{Worker: n, HasWorker: true}))
 		}
@@ -88,10 +91,36 @@ func (d *Desk) change(ctx context.Context, a Args, all func(context.Context, run
 	return done(1, one(ctx, a.Queue, id))
 }
 
+// changeFound changes the dead letters of a queue that contain a text.
+func (d *Desk) changeFound(queue uint64, text string, change func(runner.Row) error) (any, error) {
+	var rows []runner.Row
+	f := runner.DeadFilter{Worker: queue, HasWorker: true}
+	err := d.r.EachDeadLetter(f, runner.Row{}, func(x runner.DeadLetter) bool {
+		m := runner.MessageInfo{ID: string(x.Frame), Error: x.Reason, Payload: x.Frame}
+		if frame, err := runner.DecodeMessage(x.Frame); err == nil {
+			m.ID, m.Payload = string(frame.ID), frame.Payload
+		}
+		if v := d.view(&m, maxShown); v.contains(text) {
+			rows = append(rows, x.Row)
+		}
+		return true
+	})
+	n := 0
+	for _, row := range rows {
+		if err != nil {
+			break
+		}
+		if err = change(row); err == nil {
+			n++
+		}
+	}
+	return done(n, err)
+}
+
 // number returns the number of an existing queue.
 func (d *Desk) number(queue string) (uint64, error) {
 	for _, in := range d.r.Stats().Inboxes {
-		if d.r.QueueName(in.Worker) == queue {
+		if in.Name != "" && in.Name == queue {
 			return in.Worker, nil
 		}
 	}

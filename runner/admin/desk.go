@@ -61,6 +61,10 @@ type Args struct {
 	From   uint64 `json:"from,omitempty"`  // list: the first number
 	Limit  int    `json:"limit,omitempty"` // list: at most this many; default 50, at most 500
 	All    bool   `json:"all,omitempty"`   // retry, delete: all dead letters of the queue
+	// Find selects messages whose id, error or payload contains it, as they are shown: for list, and
+	// for retry and delete with All.
+	Find     string `json:"find,omitempty"`
+	Schedule string `json:"schedule,omitempty"` // the name of a schedule
 }
 
 // The bounds of a list.
@@ -69,6 +73,8 @@ const (
 	maxPage  = 500
 	maxShown = 64 << 10 // bytes of a shown payload
 	maxCell  = 200      // bytes of a payload in a list
+	maxLooks = 10_000   // messages that a list with Find looks at
+	maxDead  = 1000     // dead letters of a queue that are counted
 )
 
 // Verb is an operation for an operator.
@@ -86,6 +92,12 @@ var Verbs = []Verb{
 	{"show", false, "one message and its runs", func(_ context.Context, d *Desk, a Args) (any, error) { return d.show(a) }},
 	{"retry", true, "run a message now: one that waits, or a dead letter", func(ctx context.Context, d *Desk, a Args) (any, error) { return d.retry(ctx, a) }},
 	{"delete", true, "delete a message that does not run", func(ctx context.Context, d *Desk, a Args) (any, error) { return d.delete(ctx, a) }},
+	{"run-schedule", true, "post the message of a schedule now", func(ctx context.Context, d *Desk, a Args) (any, error) {
+		return done(1, d.r.RunSchedule(ctx, a.Schedule))
+	}},
+	{"delete-schedule", true, "end a schedule", func(ctx context.Context, d *Desk, a Args) (any, error) {
+		return done(1, d.r.DeleteSchedule(ctx, a.Schedule))
+	}},
 	{"pause", true, "run nothing more of a queue, over restarts too",
 		func(ctx context.Context, d *Desk, a Args) (any, error) {
 			return done(1, d.r.PauseQueue(ctx, a.Queue))
@@ -132,7 +144,7 @@ func (d *Desk) Do(ctx context.Context, verb string, a Args) (any, error) {
 	}
 	v := &Verbs[i]
 	if v.Changes {
-		if a.Queue == "" {
+		if a.Queue == "" && a.Schedule == "" {
 			return nil, fmt.Errorf("name a queue: %w", runner.ErrInvalid)
 		}
 		if verb == "retry" || verb == "delete" {
@@ -178,13 +190,17 @@ type Schedule struct {
 	Next     time.Time `json:"next"`
 	Last     time.Time `json:"last,omitzero"`
 	Skipped  uint64    `json:"skipped"`
+	// Declared says that the program has declared it since its start.
+	Declared bool `json:"declared"`
 }
 
-// Queue is a queue, with the counters of its workers since the runner was opened.
+// Queue is a queue, with the counters of its workers since the runner was opened. Waiting, Active
+// and Retrying add up to Depth. Dead is the number of its dead letters, at most 1,000.
 type Queue struct {
 	Name      string  `json:"name"`
 	Title     string  `json:"title,omitempty"`
 	Depth     uint64  `json:"depth"`
+	Waiting   int     `json:"waiting"`
 	Active    int     `json:"active"`
 	Retrying  int     `json:"retrying"`
 	Oldest    float64 `json:"oldest_seconds"`
@@ -192,6 +208,7 @@ type Queue struct {
 	Draining  bool    `json:"draining"`
 	Successes uint64  `json:"successes"`
 	Retries   uint64  `json:"retries"`
+	Dead      int     `json:"dead"`
 	Buried    uint64  `json:"dead_lettered"`
 	Wait      float64 `json:"wait_mean_seconds"`
 	Run       float64 `json:"run_mean_seconds"`
@@ -204,12 +221,13 @@ func (d *Desk) stats() Stats {
 		Outbox: s.Outbox, DeadLetters: s.DeadLetters, Lost: s.Lost, Queues: []Queue{}, Schedules: []Schedule{},
 	}
 	for _, x := range d.r.Schedules() {
-		v.Schedules = append(v.Schedules, Schedule{x.Name, x.Queue, x.Schedule, x.Next, x.Last, x.Skipped})
+		v.Schedules = append(v.Schedules, Schedule{x.Name, x.Queue, x.Schedule, x.Next, x.Last, x.Skipped, x.Declared})
 	}
 	for _, in := range s.Inboxes {
 		m := metrics[in.Worker]
 		q := Queue{
-			Name: d.r.QueueName(in.Worker), Depth: in.Depth, Active: in.Leased, Retrying: in.Parked,
+			Name: d.r.QueueName(in.Worker), Depth: in.Depth, Active: in.Running, Retrying: in.Parked,
+			Waiting: max(0, int(in.Depth)-in.Running-in.Parked), Dead: d.countDead(in.Worker),
 			Oldest: in.OldestAge.Seconds(),
 			Paused: in.Paused, Draining: in.Draining, Successes: m.Successes, Retries: m.Requeues,
 			Buried: m.DeadLetters,
@@ -221,6 +239,14 @@ func (d *Desk) stats() Stats {
 		v.Queues = append(v.Queues, q)
 	}
 	return v
+}
+
+// countDead returns how many dead letters a queue has, at most maxDead.
+func (d *Desk) countDead(queue uint64) (n int) {
+	// An error occurs again when the dead letters are listed.
+	_ = d.r.EachDeadLetter(runner.DeadFilter{Worker: queue, HasWorker: true}, runner.Row{},
+		func(runner.DeadLetter) bool { n++; return n < maxDead })
+	return n
 }
 
 func mean(l *runner.Latency) float64 {
@@ -296,10 +322,11 @@ func (d *Desk) list(a Args) (List, error) {
 	if limit == 0 {
 		limit = pageSize
 	}
-	found, err := d.r.Messages(a.Queue, state, a.From, limit+1)
+	found, next, err := d.search(a, state, limit+1)
 	if err != nil {
 		return l, err
 	}
+	l.Next = next
 	if len(found) > limit {
 		found = found[:limit]
 		if l.More = state == runner.Scheduled; !l.More {
@@ -310,6 +337,36 @@ func (d *Desk) list(a Args) (List, error) {
 		l.Messages = append(l.Messages, d.view(&found[i], maxCell))
 	}
 	return l, nil
+}
+
+// search returns up to limit messages that contain a.Find. next is where the next page begins if
+// it has looked at maxLooks messages and there may be more.
+func (d *Desk) search(a Args, state runner.MessageState, limit int) (found []runner.MessageInfo, next uint64,
+	err error) {
+	if a.Find == "" {
+		found, err = d.r.Messages(a.Queue, state, a.From, limit)
+		return found, 0, err
+	}
+	for looks, from := 0, a.From; ; {
+		page, err := d.r.Messages(a.Queue, state, from, maxPage)
+		for i := range page {
+			if v := d.view(&page[i], maxShown); len(found) < limit && v.contains(a.Find) {
+				found = append(found, page[i])
+			}
+		}
+		looks += len(page)
+		if err != nil || len(found) == limit || len(page) < maxPage || state == runner.Scheduled {
+			return found, 0, err
+		}
+		if from = page[len(page)-1].Number + 1; looks >= maxLooks {
+			return found, from, nil
+		}
+	}
+}
+
+// contains reports whether the id, the error or the payload has a text.
+func (m *Message) contains(s string) bool {
+	return strings.Contains(m.ID, s) || strings.Contains(m.Error, s) || strings.Contains(m.Payload, s)
 }
 
 func (d *Desk) show(a Args) (Message, error) {

@@ -134,6 +134,9 @@ func (d *Desk) actForm(w http.ResponseWriter, r *http.Request, verb string) {
 		if a.State != "" {
 			back.Set("state", a.State)
 		}
+		if a.Find != "" {
+			back.Set("find", a.Find)
+		}
 	}
 	// The page is above /act/VERB, wherever it is mounted.
 	w.Header().Set("Location", "../?"+back.Encode())
@@ -142,7 +145,8 @@ func (d *Desk) actForm(w http.ResponseWriter, r *http.Request, verb string) {
 
 // queryArgs reads arguments from a query or a form.
 func queryArgs(q url.Values) (Args, error) {
-	a := Args{Queue: q.Get("queue"), ID: q.Get("id"), State: q.Get("state"), All: q.Get("all") == "true"}
+	a := Args{Queue: q.Get("queue"), ID: q.Get("id"), State: q.Get("state"), All: q.Get("all") == "true",
+		Find: q.Get("find"), Schedule: q.Get("schedule")}
 	var errs []error
 	number := func(name string, bits int) uint64 {
 		if q.Get(name) == "" {

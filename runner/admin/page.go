@@ -30,6 +30,7 @@ type view struct {
 	Tabs    []tab
 	List    *List
 	State   string
+	Find    string
 	Next    string
 	First   string
 	Message *Message
@@ -109,12 +110,12 @@ func (d *Desk) listPage(v *view, a Args) error {
 	if err != nil {
 		return err
 	}
-	v.List, v.State = &l, state.String()
+	v.List, v.State, v.Find = &l, state.String(), a.Find
 	for _, t := range lists {
 		v.Tabs = append(v.Tabs, tab{t.title, v.Link(a.Queue, t.state.String()), t.state == state})
 	}
 	if l.Next != 0 {
-		v.Next = v.Link(a.Queue, v.State) + "&from=" + strconv.FormatUint(l.Next, 10)
+		v.Next = v.Link(a.Queue, v.State) + "&" + url.Values{"find": {a.Find}}.Encode() + "&from=" + strconv.FormatUint(l.Next, 10)
 	}
 	if a.From != 0 {
 		v.First = v.Link(a.Queue, v.State)
@@ -173,7 +174,7 @@ func showTime(t time.Time) string {
 	if t.IsZero() {
 		return "–"
 	}
-	return t.Format("2006-01-02 15:04:05")
+	return t.UTC().Format("2006-01-02 15:04:05 UTC")
 }
 
 // dict returns the arguments of a template as a map, from names and values.

@@ -7,6 +7,7 @@ import (
 // every declares a schedule for the queue "mails".
 func (v *env) every(spec string) {
 	v.Helper()
+	v.create("mails")
 	v.ok(v.r.Every(v.ctx, "digest", spec, &runner.Message{Queue: "mails", Payload: []byte("all")}))
 }
 

@@ -14,6 +14,13 @@ func (v *env) named(name string, h func(d *runner.Delivery) error) (uint64, *run
 	return n, v.worker(n, runner.WorkerOptions{}, h)
 }
 
+// create creates a queue without a worker.
+func (v *env) create(name string) {
+	v.Helper()
+	_, err := v.r.Queue(v.ctx, name)
+	v.ok(err)
+}
+
 func (v *env) shows(queue, id string, want runner.MessageState) runner.MessageInfo {
 	v.Helper()
 	m, err := v.r.Message(queue, id)

@@ -17,13 +17,23 @@ var queueCases = []test{
 			v.Fatalf("two names have number %d", mails)
 		}
 		v.restart()
-		for name, want := range map[string]uint64{"mails": mails, "bills": bills, "7": 7} {
+		year, err := v.r.Queue(v.ctx, "2024")
+		v.ok(err)
+		if year == 2024 {
+			v.Error("a queue named in digits has the inbox of that number")
+		}
+		for name, want := range map[string]uint64{"mails": mails, "bills": bills, "2024": year} {
 			got, err := v.r.Queue(v.ctx, name)
 			v.ok(err)
 			equal(v, "number of "+name, got, want)
 			equal(v, "name", v.r.QueueName(got), name)
 		}
 		equal(v, "name in the statistics", v.r.Stats().Inboxes[0].Name, "mails")
+	}},
+	{name: "a message for a queue that does not exist is refused", run: func(v *env) {
+		_, err := v.r.Post(v.ctx, &runner.Message{Queue: "mials", ID: []byte("a")})
+		v.is(err, runner.ErrNotFound)
+		equal(v, "queues", len(v.r.Stats().Inboxes), 0)
 	}},
 	{name: "a name has 1 to 128 bytes of UTF-8", run: func(v *env) {
 		for _, name := range []string{"", "m\xff", strings.Repeat("x", runner.MaxQueueName+1)} {
@@ -73,6 +83,7 @@ var queueCases = []test{
 		v.tick(w, 1)
 	}},
 	{name: "a message without id or number is given both", run: func(v *env) {
+		v.create("mails")
 		m := runner.Message{Queue: "mails", Payload: []byte("x")}
 		row, err := v.r.Post(v.ctx, &m)
 		v.ok(err)
@@ -86,6 +97,7 @@ var queueCases = []test{
 		}
 	}},
 	{name: "a delayed message waits for its time, over restarts", run: func(v *env) {
+		v.create("mails")
 		var ran []string
 		handler := func(d *runner.Delivery) error { ran = append(ran, string(d.ID)); return nil }
 		_, err := v.r.Post(v.ctx, &runner.Message{Queue: "mails", ID: []byte("a"), At: when(500)})
@@ -171,6 +183,7 @@ var queueCases = []test{
 		v.ok(err)
 	}},
 	{name: "a transaction sends to queues by name, now and later", run: func(v *env) {
+		v.create("mails")
 		_, err := v.r.Update(v.ctx, runner.AttemptPolicy{}, func(tx *runner.Tx) error {
 			v.ok(tx.Send(&runner.Message{Queue: "mails", ID: []byte("now")}))
 			return tx.Arm(when(700), &runner.Message{Queue: "mails", ID: []byte("later")})
