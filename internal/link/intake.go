@@ -32,7 +32,8 @@ const (
 	maxRestAge     = 250 * time.Millisecond
 	strainedAge    = 100 * time.Millisecond
 	strainedTime   = 500 * time.Millisecond
-	minRepeat      = 100 // milliseconds from a datagram to a copy of it that counts as sent again
+	calmTime       = 250 * time.Millisecond // a process with little of a processor pauses for 100 ms at times
+	minRepeat      = 100                    // milliseconds from a datagram to a copy of it that counts as sent again
 	maxRepeat      = 2000
 )
 
@@ -278,7 +279,7 @@ func (q *Intake) dropOld(now time.Duration, of int) {
 
 // noteLate notes that the rest is more than can be processed in time.
 func (q *Intake) noteLate(now time.Duration) {
-	if now-q.late > strainedAge {
+	if now-q.late > calmTime {
 		q.strainedSince = now
 	}
 	q.late = now
@@ -287,7 +288,7 @@ func (q *Intake) noteLate(now time.Duration) {
 // OnlyCookies reports whether the rest has been more than can be processed in time for strainedTime. Then only those
 // of its hellos go on that are answered with a cookie, which costs little, and what has been sent before.
 func (q *Intake) OnlyCookies(now time.Duration) bool {
-	return now-q.late <= strainedAge && q.late-q.strainedSince >= strainedTime
+	return now-q.late <= calmTime && q.late-q.strainedSince >= strainedTime
 }
 
 // Len returns how many datagrams wait; of the rest it counts some that are dropped already.
