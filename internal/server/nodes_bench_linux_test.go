@@ -134,7 +134,7 @@ func loadAll(b *testing.B, servers []*child, clients int, d time.Duration) (move
 }
 
 // limit gives a process a share of one core, by a control group of its own.
-func limit(b *testing.B, pid int, cores float64) {
+func limit(b testing.TB, pid int, cores float64) {
 	b.Helper()
 	const period = 100_000 // µs
 	quota := strconv.Itoa(int(cores * period))

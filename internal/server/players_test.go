@@ -221,8 +221,20 @@ func (c *crowd) verify(t testing.TB, store store.Queries) {
 // verifyProfile is verify for the boards of one profile.
 func (c *crowd) verifyProfile(t testing.TB, store store.Queries, profile string) {
 	t.Helper()
+	stored, accepted, doubtful := c.verifyMoves(t, store, profile)
+	if stored < accepted || stored > accepted+doubtful {
+		t.Errorf("the store has %d moves, %d were accepted and %d are doubtful", stored, accepted, doubtful)
+	}
+	for board, picture := range c.judge(t, store, profile) {
+		t.Errorf("board %d: what the players were told cannot have happened in any order: see %s", board, picture)
+	}
+	t.Logf("%d moves accepted, %d doubtful, %d stored", accepted, doubtful, stored)
+}
+
+// verifyMoves checks that the store has every accepted move once, and returns how many moves it has.
+func (c *crowd) verifyMoves(t testing.TB, store store.Queries, profile string) (stored, accepted, doubtful int) {
+	t.Helper()
 	games := map[wamble.BoardID][]wamble.Move{}
-	stored := 0
 	for b, err := range store.Games(context.Background(), wamble.GameFilter{Profile: profile}) {
 		if err != nil {
 			t.Fatal(err)
@@ -235,7 +247,7 @@ func (c *crowd) verifyProfile(t testing.TB, store store.Queries, profile string)
 			}
 		}
 	}
-	missing, accepted, doubtful := 0, 0, 0
+	missing := 0
 	for _, p := range c.players {
 		doubtful += p.doubtful + p.refused
 		for _, m := range p.played {
@@ -249,11 +261,5 @@ func (c *crowd) verifyProfile(t testing.TB, store store.Queries, profile string)
 	if missing > 0 {
 		t.Errorf("%d of %d accepted moves are not in the store", missing, accepted)
 	}
-	if stored < accepted || stored > accepted+doubtful {
-		t.Errorf("the store has %d moves, %d were accepted and %d are doubtful", stored, accepted, doubtful)
-	}
-	for board, picture := range c.judge(t, store, profile) {
-		t.Errorf("board %d: what the players were told cannot have happened in any order: see %s", board, picture)
-	}
-	t.Logf("%d moves accepted, %d doubtful, %d stored", accepted, doubtful, stored)
+	return stored, accepted, doubtful
 }
