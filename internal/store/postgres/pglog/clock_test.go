@@ -76,10 +76,10 @@ func TestDatabaseClockSetBackWorld(t *testing.T) {
 	a, _ := peer(t, db, "a")
 	b, _ := peer(t, db, "b")
 	a.ClusterView("main", 3)
-	watchtest.Until(t, "both are seen", func() bool { return seen(b) == "a at a, I am a; b at b, I am b: ,," })
+	watchtest.Until(t, "both are seen", func() bool { return seen(b) == "a at a, key of a, I am a; b at b, key of b, I am b: ,," })
 	a.Close() // it beats no more
 	pgtest.Execute(t, db, `UPDATE clock SET shift = interval '-1 hour'`)
-	watchtest.Until(t, "only b is seen", func() bool { return seen(b) == "b at b, I am b: ,," })
+	watchtest.Until(t, "only b is seen", func() bool { return seen(b) == "b at b, key of b, I am b: ,," })
 	again, _ := peer(t, db, "a")
 	again.ClusterView("main", 3)
 	watchtest.Until(t, "a is seen again, alone of its name", func() bool {
