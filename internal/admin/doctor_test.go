@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -8,6 +9,7 @@ import (
 	"testing"
 
 	"wamble/internal/config"
+	"wamble/internal/store"
 	"wamble/internal/transport"
 )
 
@@ -128,5 +130,27 @@ func TestDoctorOfEncryption(t *testing.T) {
 	p := &diagnosis{profiles: c.Running()}
 	if p.encryption(); len(p.findings) != 0 {
 		t.Errorf("SQLite: got %+v", p.findings)
+	}
+}
+
+// TestDoctorOfDatabase: an error that only the host can mend has its own advice and ends a start, others do not.
+func TestDoctorOfDatabase(t *testing.T) {
+	away := fmt.Errorf("%w: connection refused", store.ErrTransient)
+	wrong := fmt.Errorf("%w: %w", store.ErrTransient,
+		&store.Unusable{Advice: "check the password", Err: errors.New("28P01")})
+	for _, tc := range []struct {
+		name         string
+		err          error
+		text, advice string
+	}{
+		{"away", away, "db: the database cannot do it now: connection refused",
+			"check db-host; the server would wait for it"},
+		{"a wrong password", wrong, "db: 28P01", "check the password; the server does not start"},
+	} {
+		p := &diagnosis{}
+		p.unreachable("database", "check db-host", "db", tc.err)
+		if f := p.findings[0]; f.Text != tc.text || f.Advice != tc.advice {
+			t.Errorf("%s: got %+v", tc.name, f)
+		}
 	}
 }

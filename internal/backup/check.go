@@ -118,8 +118,8 @@ func (s *Store) check(ctx context.Context) Finding {
 	return Finding{Subject: s.Name, Text: "integrity_check and foreign_key_check of SQLite find nothing"}
 }
 
-// mostBoards is how many boards with errors are named.
-const mostBoards = 5
+// mostNamed is how many boards or files with errors are named.
+const mostNamed = 5
 
 // checkGames replays every game of a store.
 func (s *Store) checkGames(ctx context.Context) Finding {
@@ -131,7 +131,7 @@ func (s *Store) checkGames(ctx context.Context) Finding {
 				"Run 'wamble migrate' if the schema is old; else restore a backup"}
 		}
 		boards, moves = boards+1, moves+len(b.Moves)
-		if why := replay(&b); why != "" && len(bad) < mostBoards {
+		if why := replay(&b); why != "" && len(bad) < mostNamed {
 			bad = append(bad, fmt.Sprintf("board %d: %s", b.ID, why))
 		}
 	}

@@ -49,12 +49,12 @@ func sumFiles(ctx context.Context, files fs.FS) (list []File, err error) {
 	return list, err
 }
 
-// HasSums reports whether the manifest has sums of the files. Backups of older versions have none.
-func (m *Manifest) HasSums() bool { return m.Files != nil }
+// hasSums reports whether the manifest has sums of the files. Backups of older versions have none.
+func (m *Manifest) hasSums() bool { return m.Files != nil }
 
 // checkFiles compares the files of a backup with its manifest, if that has sums. Errors: ErrChanged.
 func (m *Manifest) checkFiles(ctx context.Context, files fs.FS) error {
-	if !m.HasSums() {
+	if !m.hasSums() {
 		return nil
 	}
 	found, err := sumFiles(ctx, files)
@@ -82,8 +82,8 @@ func (m *Manifest) checkFiles(ctx context.Context, files fs.FS) error {
 			wrong = append(wrong, f.Name+" does not belong to it")
 		}
 	}
-	if n := len(wrong); n > mostBoards {
-		wrong = append(wrong[:mostBoards], fmt.Sprintf("and %d more", n-mostBoards))
+	if n := len(wrong); n > mostNamed {
+		wrong = append(wrong[:mostNamed], fmt.Sprintf("and %d more", n-mostNamed))
 	}
 	if len(wrong) > 0 {
 		return fmt.Errorf("%w: %s\nTake another backup. If there is none: without \"files\" and \"sum\" in its %s "+
@@ -94,7 +94,7 @@ func (m *Manifest) checkFiles(ctx context.Context, files fs.FS) error {
 
 // Checked says what Restore has checked of the bytes of a backup.
 func (m *Manifest) Checked() string {
-	if !m.HasSums() {
+	if !m.hasSums() {
 		return "it is of an older wamble and has no sums: if bits in it have changed, that may not be found"
 	}
 	return fmt.Sprintf("its %d files have the SHA-256 that its %s says, and none is missing or extra", len(m.Files),
@@ -114,7 +114,7 @@ func (m Manifest) sealed() ([]byte, error) {
 
 // checkSeal checks the text of a manifest against its sum. A manifest of an older version has none.
 func (m *Manifest) checkSeal(text []byte) error {
-	if m.Sum == "" && !m.HasSums() {
+	if m.Sum == "" && !m.hasSums() {
 		return nil
 	}
 	if hexSum(replaceLast(text, sumField(m.Sum), sumField(""))) != m.Sum {
