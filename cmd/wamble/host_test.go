@@ -85,6 +85,7 @@ func TestHostCommands(t *testing.T) {
 		Status: func(context.Context) admin.Status {
 			return admin.Status{Profiles: []admin.ProfileStatus{{Ready: true}}}
 		},
+		Cluster:       func(context.Context) admin.Cluster { return admin.Cluster{} },
 		Reload:        func(context.Context) (admin.Reloaded, error) { return admin.Reloaded{}, nil },
 		DryRunReload:  func(context.Context, bool) (admin.DryRun, error) { return admin.DryRun{}, nil },
 		DryRunHandoff: func(context.Context, string) (handoff.Result, error) { return handoff.Result{}, nil },
