@@ -405,17 +405,21 @@ func houseBotsMakeWay(d *deployment) {
 	var people []*player
 	// A bot whose goodbye is not answered in time counts until its session ends; people stay
 	// because they say hello.
+	stay := func() {
+		d.Helper()
+		for _, p := range people {
+			if _, err := p.c.Hello(d.ctx); err != nil {
+				d.Fatal(err)
+			}
+		}
+	}
 	bots := func(want int) {
 		d.Helper()
 		until(d, fmt.Sprintf("%d bots are here", want), func() bool {
+			stay()
 			n := 0
 			for _, h := range d.servers {
 				n += h.first().Figures(d.ctx).Gauges.Bots
-			}
-			for _, p := range people {
-				if _, err := p.c.Hello(d.ctx); err != nil {
-					d.Fatal(err)
-				}
 			}
 			return n == want
 		})
@@ -435,6 +439,7 @@ func houseBotsMakeWay(d *deployment) {
 	bots(2)
 	for _, h := range d.servers {
 		until(d, "both people are counted", func() bool {
+			stay()
 			c, err := h.first().counts(d.ctx)
 			return err == nil && c.Players-c.Bots == 2
 		})

@@ -101,8 +101,8 @@ func beServer(dir string) {
 		for s.WaitReady(ctx) == nil && s.isStandby() {
 			sleep(ctx, servingPause)
 		}
-		if s.WaitReady(ctx) == nil {
-			fmt.Printf("%d %s\n", s.Profiles()[0].UDP.Port(), s.Admin())
+		if all := s.Profiles(); s.WaitReady(ctx) == nil && len(all) > 0 { // none: Run fails
+			fmt.Printf("%d %s\n", all[0].UDP.Port(), s.Admin())
 		}
 	}()
 	if err := s.Run(ctx); err != nil {
