@@ -92,6 +92,7 @@ type Mesh struct {
 	listed        map[string]string // names of the nodes that may connect, by key
 	relisted      chan struct{}     // closed when listed is replaced
 	told          time.Time         // when Options.Unlisted was called last
+	unlisted      int               // connections that wait for their key to be listed, at most maxUnproven
 
 	subscribersMu sync.RWMutex
 	subscribers   map[*subscription]struct{} // of other nodes
@@ -265,6 +266,18 @@ const unlistedEvery = 200 * time.Millisecond
 func (m *Mesh) awaitListed(key string) string {
 	timer := time.NewTimer(m.timing.handshake)
 	defer timer.Stop()
+	m.mu.Lock()
+	if m.listed[key] == "" && m.unlisted == maxUnproven {
+		m.mu.Unlock()
+		return ""
+	}
+	m.unlisted++
+	m.mu.Unlock()
+	defer func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.unlisted--
+	}()
 	for {
 		m.mu.Lock()
 		name, relisted := m.listed[key], m.relisted

@@ -175,10 +175,10 @@ func (m *Mesh) servePackets(w http.ResponseWriter, r *http.Request, name string)
 	stream(w, e)
 	http.NewResponseController(w).SetReadDeadline(time.Unix(1, 0)) // ends readFrames
 	<-read
-	n.caller.Store(nil)
 	if m.o.Left != nil {
 		m.o.Left(n.number)
 	}
+	n.caller.Store(nil) // only now the next one may begin: Left is not about its clients
 }
 
 // stream writes what it reads to a response until one of them ends.

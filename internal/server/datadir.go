@@ -254,9 +254,15 @@ func (s *Server) emptied() bool {
 			if p.runner.State() != runner.Running || undrained(p.runner) > 0 {
 				return false
 			}
-		} else if seen.Err != nil || seen.Parts[k].Free || seen.Parts[k].Self {
+		} else if seen.Err != nil || k >= len(seen.Parts) || !heldByOther(seen.Parts[k], nodeName(s.o.Config)) {
 			return false
 		}
 	}
 	return true
+}
+
+// heldByOther reports whether a node other than self holds a partition. An earlier process of self that
+// ended without a release may have left messages in it.
+func heldByOther(p pglog.PartitionView, self string) bool {
+	return !p.Free && !p.Self && p.Holder != "" && p.Holder != self
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -62,7 +63,8 @@ type rebalancer struct {
 	restrictions map[string]string // notes with the host's restrictions, by profile
 
 	// Only rebalanceLoop uses what follows, but for workerCount.
-	busy        []bool // by index: the partition is being adopted or left
+	busy        []bool          // by index: the partition is being adopted or left
+	retryAt     []time.Duration // by index: when a claim may be tried again whose partition could not be opened
 	history     cluster.History
 	tasks       chan func() // functions for rebalanceLoop to run
 	workers     sync.WaitGroup
@@ -90,8 +92,8 @@ func (s *Server) preparePartitions() {
 	n := s.partitionCount()
 	s.rebalancer = rebalancer{
 		peers: cluster.NewPeers(s.clusterOptions()), restrictions: map[string]string{},
-		partitions: make([]*partition, n), busy: make([]bool, n),
-		tasks: make(chan func(), n), ended: make(chan struct{}),
+		partitions: make([]*partition, n), busy: make([]bool, n), retryAt: make([]time.Duration, n),
+		tasks: make(chan func(), 2*n), ended: make(chan struct{}),
 	}
 	s.stores.peers = s.rebalancer.peers
 	s.closers = append(s.closers, s.closePartitions)
@@ -129,7 +131,20 @@ func (s *Server) inheritPartitions() error {
 			}
 		}
 	}
-	return nil
+	return s.inheritRestrictions()
+}
+
+// inheritRestrictions reads the host's restrictions, which hold from the first packet on.
+func (s *Server) inheritRestrictions() error {
+	ctx, cancel := context.WithTimeout(context.Background(), inheritTimeout)
+	defer cancel()
+	notes, err := s.sharedJournal.log.Notes(ctx, s.sharedJournal.name)
+	for name, text := range notes {
+		if profile, ok := strings.CutPrefix(name, restrictionsPrefix); ok {
+			s.rebalancer.restrictions[profile] = text
+		}
+	}
+	return err
 }
 
 // inheritsPartition reports whether a handoff has left the state of a shard of a partition.
@@ -261,6 +276,9 @@ func (s *Server) rebalance(ctx context.Context, seen pglog.ClusterView, marks cl
 	if drain != nil {
 		v.Drain = &cluster.Drain{Deadline: drain.deadline, Done: drain.finished}
 	}
+	for k := range v.Parts {
+		v.Parts[k].Free = v.Parts[k].Free && now >= r.retryAt[k]
+	}
 	r.history.Complete(&v, now)
 	m := s.beginMoves()
 	if v.Changing = m == nil; !v.Changing {
@@ -270,7 +288,17 @@ func (s *Server) rebalance(ctx context.Context, seen pglog.ClusterView, marks cl
 	for _, a := range cluster.Decide(v, now) {
 		switch a.Do {
 		case cluster.Claim:
-			s.runOnPartition(a.Part, "the claim of a part", m, func() { s.claimPartition(ctx, a.Part) })
+			alone := len(v.Nodes) == 1
+			s.runOnPartition(a.Part, "the claim of a part", m, func() {
+				if s.claimPartition(ctx, a.Part) {
+					return
+				}
+				r.tasks <- func() {
+					if r.retryAt[a.Part] = time.Since(s.started) + claimRetry; !alone {
+						r.retryAt[a.Part] += claimRetryBehindOthers
+					}
+				}
+			})
 		case cluster.Release, cluster.Drop:
 			if drain != nil {
 				s.log.Info("a part of the world moves: this machine stops", "part", a.Part, "to", a.To)
@@ -376,19 +404,28 @@ func (s *Server) runOnPartition(index int, what string, m *moves, do func()) {
 	})
 }
 
-// claimPartition claims a partition and runs its loops.
-func (s *Server) claimPartition(ctx context.Context, index int) {
+// A partition that was claimed and could not be opened, because of the data directory for example, is
+// tried again after claimRetry, and later if another node may be able to open it.
+const (
+	claimRetry             = 300 * time.Millisecond
+	claimRetryBehindOthers = 10 * time.Second
+)
+
+// claimPartition claims a partition and runs its loops. It returns false if the partition was claimed,
+// or may have been, and could not be opened.
+func (s *Server) claimPartition(ctx context.Context, index int) bool {
 	p := s.newPartition(index)
 	if _, err := p.open(ctx, s.journalOptions(), false); err != nil {
 		var held *pglog.HeldError
 		switch {
 		case errors.As(err, &held), ctx.Err() != nil:
+			return true
 		case s.partitionCount() == 1 && unreadable(err):
 			s.giveUp(s.explainJournal(err))
 		default:
 			s.log.Warn("a part of the journal cannot be opened; to be tried again", "part", index, "err", err)
 		}
-		return
+		return false
 	}
 	s.partitionChanged()
 	s.extendChange(changeTimeout)
@@ -410,6 +447,7 @@ func (s *Server) claimPartition(ctx context.Context, index int) {
 	if index == 0 {
 		s.startHousekeeping(ctx, p)
 	}
+	return true
 }
 
 // startHousekeeping starts what belongs to the holder of partition 0. With one partition that is also the

@@ -50,6 +50,7 @@ func (s *Server) openMesh() error {
 	}
 	s.router, s.partitionOwners.Changed = r, r.ApplyOwners
 	s.meshAddress.Store(&address) // heartbeat reads s.router after it
+	s.beatNow()                   // others let this process in when they know its key
 	s.closers = append(s.closers, r.Close)
 	return nil
 }
@@ -241,6 +242,9 @@ func (s *Server) applyMessage(from cluster.Message, in profile.Input) {
 // that were changed on any node, and passes them to the shards on this node.
 func (s *Server) applyRestrictions(name, value string) {
 	s.rebalancer.mu.Lock()
+	if newer, err := admin.NewerRestrictions(value, s.rebalancer.restrictions[name]); err == nil {
+		value = newer
+	}
 	s.rebalancer.restrictions[name] = value
 	s.rebalancer.mu.Unlock()
 	rs, concerned := s.host.Global, s.profiles()

@@ -362,9 +362,13 @@ func (s *Server) drainLeftovers(ctx context.Context, r *runner.Runner) {
 		if undrained == 0 || s.profile(name) != nil {
 			continue
 		}
-		cfg := s.o.Config.Profile(name)
+		now := s.config()
+		if now == nil { // the server starts
+			now = s.o.Config
+		}
+		cfg := now.Profile(name)
 		if name == config.DefaultName {
-			cfg = s.o.Config.Default
+			cfg = now.Default
 		}
 		if cfg == nil {
 			s.log.Warn("the journal has messages of a profile that is not configured; define it, not advertised, and they are brought to its database",

@@ -31,7 +31,7 @@ type running struct {
 	// reading, while partitions are claimed or released.
 	changeMu sync.RWMutex
 
-	closed bool // the server has been stopped; guarded by changing
+	closed bool // the server has been stopped; guarded by changeMu
 
 	changeDeadline atomic.Pointer[time.Time] // deadline of the current step of a change; nil if none is under way
 

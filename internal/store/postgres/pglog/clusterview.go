@@ -206,20 +206,27 @@ func (l *Log) Forget(ctx context.Context, log, prefix string, age time.Duration)
 	})
 }
 
-// Notes returns all notes, by name.
+// Notes returns all notes, by name. It does not wait for writers of notes.
 func (l *Log) Notes(ctx context.Context, log string) (map[string]string, error) {
+	ctx, cancel := context.WithTimeout(ctx, l.o.Patience)
+	defer cancel()
+	c, err := postgres.Connect(ctx, l.o.Database, l.session(l.o.Patience))
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close(context.WithoutCancel(ctx))
+	if err := createNodeTables(ctx, c); err != nil {
+		return nil, err
+	}
+	rows, err := c.Query(ctx, seeNotes, log, 0)
+	if err != nil {
+		return nil, err
+	}
 	all := map[string]string{}
-	err := l.write(ctx, log, func(tx pgx.Tx) error {
-		rows, err := tx.Query(ctx, seeNotes, log, 0)
-		if err != nil {
-			return err
-		}
-		var name, value string
-		_, err = pgx.ForEachRow(rows, []any{&name, new(int64), &value}, func() error {
-			all[name] = value
-			return nil
-		})
-		return err
+	var name, value string
+	_, err = pgx.ForEachRow(rows, []any{&name, new(int64), &value}, func() error {
+		all[name] = value
+		return nil
 	})
 	return all, err
 }
