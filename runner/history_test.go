@@ -199,3 +199,54 @@ func TestHistoryOfAnOlderVersion(t *testing.T) {
 		t.Errorf("the second: %v, %v", m.State, err)
 	}
 }
+
+// reusedSlices is a storage whose Scan overwrites the slices of each call after it.
+type reusedSlices struct{ Storage }
+
+type reusedBackend struct{ Backend }
+
+type reusedView struct{ View }
+
+func (s reusedSlices) Open(onFail func(error)) (Backend, error) {
+	b, err := s.Storage.Open(onFail)
+	return reusedBackend{b}, err
+}
+
+func (b reusedBackend) View() View { return reusedView{b.Backend.View()} }
+
+func (v reusedView) Scan(lo, hi []byte, visit func(key, value []byte) bool) error {
+	return v.View.Scan(lo, hi, func(key, value []byte) bool {
+		key, value = slices.Clone(key), slices.Clone(value)
+		more := visit(key, value)
+		clear(key)
+		clear(value)
+		return more
+	})
+}
+
+// TestResultsInList: the results in a list of finished messages stay as they are.
+func TestResultsInList(t *testing.T) {
+	r, err := Open(reusedSlices{NewTestStorage()}, Options{Create: true, MinFree: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	q, err := Handle(r, "mails", func(_ context.Context, j *Job[string]) error {
+		return j.SetResult(j.Args)
+	}, WorkerOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []string{"a", "b"} {
+		if _, err := q.Post(t.Context(), s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n, err := q.Worker().Tick(t.Context()); n != 2 || err != nil {
+		t.Fatal(n, err)
+	}
+	done, err := r.Messages("mails", Done, 0, 10)
+	if err != nil || len(done) != 2 || string(done[0].Result) != `"a"` || string(done[1].Result) != `"b"` {
+		t.Errorf("got %+v, %v", done, err)
+	}
+}
