@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -150,6 +151,70 @@ func TestHistoryOfAnIDUsedAgain(t *testing.T) {
 			if waits := c.state != Done; errors.Is(err, ErrExists) != waits {
 				t.Errorf("a unique message: got %v", err)
 			}
+		})
+	}
+}
+
+// TestOutOfOrder: of messages with the same id the record is that of the last one, in whatever
+// order they finish.
+func TestOutOfOrder(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		order []int // which of three messages finish
+		state MessageState
+	}{
+		{"only the last one", []int{2}, Done},
+		{"all but the last one", []int{1, 0}, Active},
+		{"the last one, then the first", []int{2, 0}, Done},
+		{"backwards", []int{2, 1, 0}, Done},
+		{"the last one in between", []int{1, 2, 0}, Done},
+		{"in order", []int{0, 1, 2}, Done},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r, err := Open(NewTestStorage(), Options{Create: true, MinFree: -1})
+				if err != nil {
+					t.Fatal(err)
+				}
+				turns := [3]chan struct{}{make(chan struct{}), make(chan struct{}), make(chan struct{})}
+				q, err := Handle(r, "mails", func(_ context.Context, j *Job[int]) error {
+					<-turns[j.Args]
+					return nil
+				}, WorkerOptions{Concurrency: 3, MaxBatch: 1})
+				if err != nil {
+					t.Fatal(err)
+				}
+				for i := range turns {
+					if _, err := q.Post(t.Context(), i, ID("a")); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if err := q.Worker().Start(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				synctest.Wait()
+				for _, i := range c.order {
+					close(turns[i])
+					turns[i] = nil
+					synctest.Wait()
+				}
+				m, err := r.Message("mails", "a")
+				if err != nil || m.State != c.state || len(m.Runs) > 1 {
+					t.Errorf("got %v, %d runs, %v, want %v", m.State, len(m.Runs), err, c.state)
+				}
+				done, err := r.Messages("mails", Done, 0, 10)
+				if err != nil || len(done) != len(c.order) {
+					t.Errorf("%d are done, %v, want %d", len(done), err, len(c.order))
+				}
+				for _, turn := range turns {
+					if turn != nil {
+						close(turn)
+					}
+				}
+				if err := r.Close(); err != nil {
+					t.Error(err)
+				}
+			})
 		})
 	}
 }
