@@ -92,7 +92,8 @@ func Handle[T any](r *Runner, name string, h JobHandler[T], o WorkerOptions) (*Q
 			return h(limited, &j)
 		}
 		err := guard(func() error { return h(limited, &j) })
-		if n := a.Attempts(); err != nil && n > 0 && int(d.Attempts) >= n && ctx.Err() == nil && !errors.Is(err, ErrNoSpace) {
+		interrupted := ctx.Err() != nil && context.Cause(ctx) != errTimeout
+		if n := a.Attempts(); err != nil && n > 0 && int(d.Attempts) >= n && !interrupted && !errors.Is(err, ErrNoSpace) {
 			err = &spentError{err}
 		}
 		return err

@@ -24,6 +24,7 @@ func (b bounded) Timeout() time.Duration { return b.Long }
 // TestHowOftenAJobRuns: how often a job that always fails is run, over how long, and why it is a
 // dead letter then.
 func TestHowOftenAJobRuns(t *testing.T) {
+	const workerTimeout = 2 * time.Minute
 	for _, c := range []struct {
 		name     string
 		options  runner.Policy
@@ -43,6 +44,8 @@ func TestHowOftenAJobRuns(t *testing.T) {
 		{"once, with a panic", runner.Policy{}, nil, bounded{Most: 1}, func(context.Context) error { panic("ouch") }, 1, 0, 0, runner.CausePanic},
 		{"at most for a minute", runner.Policy{}, nil, bounded{1, time.Minute}, func(ctx context.Context) error { <-ctx.Done(); return context.Cause(ctx) },
 			1, time.Minute, time.Minute, runner.CauseBudget},
+		{"once, until the worker's timeout", runner.Policy{}, nil, bounded{Most: 1}, func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() },
+			1, workerTimeout, workerTimeout, runner.CauseBudget},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -58,7 +61,7 @@ func TestHowOftenAJobRuns(t *testing.T) {
 						return c.fail(ctx)
 					}
 					return errors.New("not today")
-				}, runner.WorkerOptions{Policy: c.own})
+				}, runner.WorkerOptions{Policy: c.own, Timeout: workerTimeout})
 				if err != nil {
 					t.Fatal(err)
 				}
