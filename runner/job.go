@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"time"
 )
 
@@ -81,13 +82,16 @@ func Handle[T any](r *Runner, name string, h JobHandler[T], o WorkerOptions) (*Q
 		if err := codec.Decode(d.Payload, &j.Args); err != nil {
 			return Discard(fmt.Errorf("payload: %w", err))
 		}
-		limited := ctx
-		if t, ok := any(&j.Args).(interface{ Timeout() time.Duration }); ok && t.Timeout() > 0 {
+		limits, limited := any(&j.Args), ctx
+		if v := reflect.ValueOf(j.Args); v.Kind() == reflect.Pointer && !v.IsNil() {
+			limits = j.Args
+		}
+		if t, ok := limits.(interface{ Timeout() time.Duration }); ok && t.Timeout() > 0 {
 			var cancel context.CancelFunc
 			limited, cancel = context.WithTimeoutCause(ctx, t.Timeout(), errTimeout)
 			defer cancel()
 		}
-		a, ok := any(&j.Args).(interface{ Attempts() int })
+		a, ok := limits.(interface{ Attempts() int })
 		if !ok {
 			return h(limited, &j)
 		}

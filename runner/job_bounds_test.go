@@ -188,3 +188,40 @@ func TestUndeclaredSchedule(t *testing.T) {
 		})
 	}
 }
+
+// ownBounds says how often it may run by its pointer.
+type ownBounds struct{ Most int }
+
+func (b *ownBounds) Attempts() int { return b.Most }
+
+// TestBoundsOfAPointer: the bounds of a job count, too, where its type is a pointer, which may be nil.
+func TestBoundsOfAPointer(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		job  *ownBounds
+		dead uint64
+	}{
+		{"once", &ownBounds{1}, 1},
+		{"as the policy says", &ownBounds{}, 0},
+		{"nil", nil, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := open(t, runner.Options{})
+			q, err := runner.Handle(r, "mails", func(context.Context, *runner.Job[*ownBounds]) error {
+				return errors.New("not today")
+			}, runner.WorkerOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := q.Post(t.Context(), c.job); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := q.Worker().TickOnce(t.Context(), 1); err != nil {
+				t.Fatal(err)
+			}
+			if n := r.Stats().DeadLetters; n != c.dead {
+				t.Errorf("%d dead letters, want %d", n, c.dead)
+			}
+		})
+	}
+}
