@@ -117,7 +117,8 @@ func (k *committer) submit(o op, bytes, limit int) error {
 }
 
 // take moves requests from the queue into calls and settles, and waits if there are none. It
-// returns false when the queue is closed and empty.
+// returns false when the queue is closed and empty. While calls are left, further ones stay in the
+// queue and count in its bytes, which Options.MaxQueued bounds.
 //
 // It first yields to other goroutines, because those that were just answered usually have their
 // next request ready. So groups are as large as the producers allow, without any waiting.
@@ -133,16 +134,21 @@ func (k *committer) take() bool {
 		}
 		k.q.ready.Wait()
 	}
+	fresh, kept := len(k.calls) == 0, k.q.ops[:0]
 	for _, o := range k.q.ops {
 		if _, ok := o.(*settleOp); ok {
 			k.settles = append(k.settles, o)
-		} else {
+			k.q.bytes -= callBytes
+		} else if fresh {
 			k.calls = append(k.calls, o)
+		} else {
+			kept = append(kept, o)
 		}
 	}
-	clear(k.q.ops)
-	k.q.ops = k.q.ops[:0]
-	k.q.bytes, k.q.last = 0, nil
+	clear(k.q.ops[len(kept):])
+	if k.q.ops = kept; fresh {
+		k.q.bytes, k.q.last = 0, nil
+	}
 	return true
 }
 
@@ -310,10 +316,13 @@ func (w *waiter) done(err error) {
 	w.ch <- err
 }
 
+// callBytes is the approximate size of a request by call.
+const callBytes = 64
+
 // call submits o, whose waiter is w, and waits for its result. If ctx ends first, the outcome
 // is unknown: the request may still be committed.
 func (e *engine) call(ctx context.Context, o op, w *waiter) error {
-	if err := e.k.submit(o, 64, 0); err != nil {
+	if err := e.k.submit(o, callBytes, 0); err != nil {
 		return err
 	}
 	select {

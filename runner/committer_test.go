@@ -3,6 +3,7 @@ package runner
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -179,6 +180,50 @@ func TestPostsPassSettlements(t *testing.T) {
 		}
 		if n := w.Metrics().Successes; n != lanes {
 			t.Errorf("%d messages are done, want %d", n, lanes)
+		}
+	})
+}
+
+// TestWaitingBytes: MaxQueued bounds what waits, over any number of commits.
+func TestWaitingBytes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const size, most = 512 << 10, 2 * maxCommit
+		s := &sizedStorage{Storage: NewTestStorage(), turn: make(chan struct{}, 1000)}
+		for range 500 {
+			s.turn <- struct{}{}
+		}
+		r, err := Open(s, Options{Create: true, MinFree: -1, MaxQueued: most})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for len(s.turn) > 0 {
+			<-s.turn
+		}
+		var waiting atomic.Int64
+		payload := make([]byte, size)
+		for range 12 {
+			for busy := new(atomic.Bool); !busy.Load(); synctest.Wait() {
+				waiting.Add(1)
+				go func() {
+					defer waiting.Add(-1)
+					_, err := r.Post(t.Context(), &Message{To: 7, Payload: payload})
+					if errors.Is(err, ErrBusy) {
+						busy.Store(true)
+					} else if err != nil {
+						t.Error(err)
+					}
+				}()
+			}
+			s.turn <- struct{}{}
+			synctest.Wait()
+		}
+		// At most MaxQueued bytes were taken from the queue, and as many are in it.
+		if n := waiting.Load() * size; n > 2*most+maxCommit {
+			t.Errorf("%d bytes wait, MaxQueued is %d", n, most)
+		}
+		close(s.turn)
+		if err := r.Close(); err != nil {
+			t.Error(err)
 		}
 	})
 }

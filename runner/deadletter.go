@@ -343,11 +343,14 @@ func (r *Runner) DropDeadLetters(ctx context.Context, f DeadFilter) (int, error)
 }
 
 // dropOldDead drops the dead letters that are older than Options.KeepDead, once an hour.
-func (r *Runner) dropOldDead(ctx context.Context, e *engine, now int64) error {
+func (w *Worker) dropOldDead(ctx context.Context, e *engine, now int64) error {
+	r := w.r
 	at, next := e.dropDead.Load(), later(now, time.Hour.Milliseconds())
 	if r.o.KeepDead <= 0 || now < at || !e.dropDead.CompareAndSwap(at, next) {
 		return nil
 	}
+	w.idle.Store(false) // whoever posts now wakes another one
+	defer w.poke()      // because there may be no other
 	_, err := r.DropDeadLetters(ctx, DeadFilter{Until: time.UnixMilli(now).Add(-r.o.KeepDead)})
 	return err
 }

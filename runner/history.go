@@ -299,6 +299,12 @@ func (c *commit) succeeded(in *inbox, d *Delivery) {
 		return
 	}
 	hash := dedupeHash(d.ID)
+	if _, again := in.finished.numbers[hash]; again {
+		// record finds the last run of an id only by its last number, which changes now.
+		if h, ok, err := c.record(in, d.ID); ok && err == nil && h.place == placeDone {
+			c.putRecord(in.worker, hash, &h)
+		}
+	}
 	h := record{
 		place: placeDone, seq: d.Row.Seq, ended: c.now, attempts: d.Attempts, id: d.ID[:min(len(d.ID), maxHistoryID)],
 		result: d.result, runs: []recordedRun{{ended: c.now, took: d.took}},

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -154,6 +155,70 @@ func TestHistoryOfAnIDUsedAgain(t *testing.T) {
 	}
 }
 
+// TestOutOfOrder: of messages with the same id the record is that of the last one, in whatever
+// order they finish.
+func TestOutOfOrder(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		order []int // which of three messages finish
+		state MessageState
+	}{
+		{"only the last one", []int{2}, Done},
+		{"all but the last one", []int{1, 0}, Active},
+		{"the last one, then the first", []int{2, 0}, Done},
+		{"backwards", []int{2, 1, 0}, Done},
+		{"the last one in between", []int{1, 2, 0}, Done},
+		{"in order", []int{0, 1, 2}, Done},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r, err := Open(NewTestStorage(), Options{Create: true, MinFree: -1})
+				if err != nil {
+					t.Fatal(err)
+				}
+				turns := [3]chan struct{}{make(chan struct{}), make(chan struct{}), make(chan struct{})}
+				q, err := Handle(r, "mails", func(_ context.Context, j *Job[int]) error {
+					<-turns[j.Args]
+					return nil
+				}, WorkerOptions{Concurrency: 3, MaxBatch: 1})
+				if err != nil {
+					t.Fatal(err)
+				}
+				for i := range turns {
+					if _, err := q.Post(t.Context(), i, ID("a")); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if err := q.Worker().Start(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				synctest.Wait()
+				for _, i := range c.order {
+					close(turns[i])
+					turns[i] = nil
+					synctest.Wait()
+				}
+				m, err := r.Message("mails", "a")
+				if err != nil || m.State != c.state || len(m.Runs) > 1 {
+					t.Errorf("got %v, %d runs, %v, want %v", m.State, len(m.Runs), err, c.state)
+				}
+				done, err := r.Messages("mails", Done, 0, 10)
+				if err != nil || len(done) != len(c.order) {
+					t.Errorf("%d are done, %v, want %d", len(done), err, len(c.order))
+				}
+				for _, turn := range turns {
+					if turn != nil {
+						close(turn)
+					}
+				}
+				if err := r.Close(); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
+
 // TestHistoryOfAnOlderVersion: a finished row without a run has its record elsewhere.
 func TestHistoryOfAnOlderVersion(t *testing.T) {
 	r, err := Open(NewTestStorage(), Options{Create: true, MinFree: -1, KeepHistory: 2})
@@ -197,5 +262,56 @@ func TestHistoryOfAnOlderVersion(t *testing.T) {
 	}
 	if m, err := r.Message("mails", "old1"); err != nil || m.State != Done {
 		t.Errorf("the second: %v, %v", m.State, err)
+	}
+}
+
+// reusedSlices is a storage whose Scan overwrites the slices of each call after it.
+type reusedSlices struct{ Storage }
+
+type reusedBackend struct{ Backend }
+
+type reusedView struct{ View }
+
+func (s reusedSlices) Open(onFail func(error)) (Backend, error) {
+	b, err := s.Storage.Open(onFail)
+	return reusedBackend{b}, err
+}
+
+func (b reusedBackend) View() View { return reusedView{b.Backend.View()} }
+
+func (v reusedView) Scan(lo, hi []byte, visit func(key, value []byte) bool) error {
+	return v.View.Scan(lo, hi, func(key, value []byte) bool {
+		key, value = slices.Clone(key), slices.Clone(value)
+		more := visit(key, value)
+		clear(key)
+		clear(value)
+		return more
+	})
+}
+
+// TestResultsInList: the results in a list of finished messages stay as they are.
+func TestResultsInList(t *testing.T) {
+	r, err := Open(reusedSlices{NewTestStorage()}, Options{Create: true, MinFree: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	q, err := Handle(r, "mails", func(_ context.Context, j *Job[string]) error {
+		return j.SetResult(j.Args)
+	}, WorkerOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []string{"a", "b"} {
+		if _, err := q.Post(t.Context(), s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n, err := q.Worker().Tick(t.Context()); n != 2 || err != nil {
+		t.Fatal(n, err)
+	}
+	done, err := r.Messages("mails", Done, 0, 10)
+	if err != nil || len(done) != 2 || string(done[0].Result) != `"a"` || string(done[1].Result) != `"b"` {
+		t.Errorf("got %+v, %v", done, err)
 	}
 }

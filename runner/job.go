@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"time"
 )
 
@@ -81,18 +82,22 @@ func Handle[T any](r *Runner, name string, h JobHandler[T], o WorkerOptions) (*Q
 		if err := codec.Decode(d.Payload, &j.Args); err != nil {
 			return Discard(fmt.Errorf("payload: %w", err))
 		}
-		limited := ctx
-		if t, ok := any(&j.Args).(interface{ Timeout() time.Duration }); ok && t.Timeout() > 0 {
+		limits, limited := any(&j.Args), ctx
+		if v := reflect.ValueOf(j.Args); v.Kind() == reflect.Pointer && !v.IsNil() {
+			limits = j.Args
+		}
+		if t, ok := limits.(interface{ Timeout() time.Duration }); ok && t.Timeout() > 0 {
 			var cancel context.CancelFunc
 			limited, cancel = context.WithTimeoutCause(ctx, t.Timeout(), errTimeout)
 			defer cancel()
 		}
-		a, ok := any(&j.Args).(interface{ Attempts() int })
+		a, ok := limits.(interface{ Attempts() int })
 		if !ok {
 			return h(limited, &j)
 		}
 		err := guard(func() error { return h(limited, &j) })
-		if n := a.Attempts(); err != nil && n > 0 && int(d.Attempts) >= n && ctx.Err() == nil && !errors.Is(err, ErrNoSpace) {
+		interrupted := ctx.Err() != nil && context.Cause(ctx) != errTimeout
+		if n := a.Attempts(); err != nil && n > 0 && int(d.Attempts) >= n && !interrupted && !errors.Is(err, ErrNoSpace) {
 			err = &spentError{err}
 		}
 		return err

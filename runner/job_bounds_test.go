@@ -24,6 +24,7 @@ func (b bounded) Timeout() time.Duration { return b.Long }
 // TestHowOftenAJobRuns: how often a job that always fails is run, over how long, and why it is a
 // dead letter then.
 func TestHowOftenAJobRuns(t *testing.T) {
+	const workerTimeout = 2 * time.Minute
 	for _, c := range []struct {
 		name     string
 		options  runner.Policy
@@ -43,6 +44,8 @@ func TestHowOftenAJobRuns(t *testing.T) {
 		{"once, with a panic", runner.Policy{}, nil, bounded{Most: 1}, func(context.Context) error { panic("ouch") }, 1, 0, 0, runner.CausePanic},
 		{"at most for a minute", runner.Policy{}, nil, bounded{1, time.Minute}, func(ctx context.Context) error { <-ctx.Done(); return context.Cause(ctx) },
 			1, time.Minute, time.Minute, runner.CauseBudget},
+		{"once, until the worker's timeout", runner.Policy{}, nil, bounded{Most: 1}, func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() },
+			1, workerTimeout, workerTimeout, runner.CauseBudget},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -58,7 +61,7 @@ func TestHowOftenAJobRuns(t *testing.T) {
 						return c.fail(ctx)
 					}
 					return errors.New("not today")
-				}, runner.WorkerOptions{Policy: c.own})
+				}, runner.WorkerOptions{Policy: c.own, Timeout: workerTimeout})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -181,6 +184,43 @@ func TestUndeclaredSchedule(t *testing.T) {
 			}
 			if !slices.Equal(told, c.want) {
 				t.Errorf("told of %q, want %q", told, c.want)
+			}
+		})
+	}
+}
+
+// ownBounds says how often it may run by its pointer.
+type ownBounds struct{ Most int }
+
+func (b *ownBounds) Attempts() int { return b.Most }
+
+// TestBoundsOfAPointer: the bounds of a job count, too, where its type is a pointer, which may be nil.
+func TestBoundsOfAPointer(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		job  *ownBounds
+		dead uint64
+	}{
+		{"once", &ownBounds{1}, 1},
+		{"as the policy says", &ownBounds{}, 0},
+		{"nil", nil, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := open(t, runner.Options{})
+			q, err := runner.Handle(r, "mails", func(context.Context, *runner.Job[*ownBounds]) error {
+				return errors.New("not today")
+			}, runner.WorkerOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := q.Post(t.Context(), c.job); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := q.Worker().TickOnce(t.Context(), 1); err != nil {
+				t.Fatal(err)
+			}
+			if n := r.Stats().DeadLetters; n != c.dead {
+				t.Errorf("%d dead letters, want %d", n, c.dead)
 			}
 		})
 	}

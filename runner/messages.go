@@ -343,6 +343,7 @@ func (r *Runner) eachFinished(queue, from uint64, visit func(MessageInfo) bool) 
 				h = last
 				h.seq = row.Seq
 			}
+			h.result = bytes.Clone(h.result) // it may be a part of the row
 			m, err := r.describe(v, queue, &h)
 			failed = err
 			return err == nil && visit(m)

@@ -106,7 +106,7 @@ func (w *Worker) rounds(ctx context.Context, ahead bool, l limits) (n, ran int, 
 	if len(w.cur.rest()) == 0 {
 		_, err := e.sweepDedupe(ctx, e.steady())
 		if err == nil {
-			err = w.r.dropOldDead(ctx, e, now)
+			err = w.dropOldDead(ctx, e, now)
 		}
 		return 0, 0, err
 	}

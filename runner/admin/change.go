@@ -110,8 +110,11 @@ func (d *Desk) changeFound(queue uint64, text string, change func(runner.Row) er
 		if err != nil {
 			break
 		}
-		if err = change(row); err == nil {
+		switch err = change(row); {
+		case err == nil:
 			n++
+		case errors.Is(err, runner.ErrFormat) || errors.Is(err, runner.ErrNotFound):
+			err = nil // it cannot be replayed, or it is gone; the others still can
 		}
 	}
 	return done(n, err)

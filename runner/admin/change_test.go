@@ -8,6 +8,7 @@ import (
 
 	"wamble/runner"
 	"wamble/runner/admin"
+	"wamble/runner/internal/mailbox"
 	"wamble/runner/memstore"
 )
 
@@ -67,4 +68,33 @@ func TestDeadByID(t *testing.T) {
 	try("the only one", admin.Args{ID: "i"}, nil, 0, 1)
 	try("none is left", admin.Args{ID: "i", State: "dead"}, runner.ErrNotFound, 0, 1)
 	try("one that waits", admin.Args{ID: "i"}, admin.ErrRefused, 0, 1)
+}
+
+// TestRetryFound: one dead letter that cannot be replayed does not stop the others.
+func TestRetryFound(t *testing.T) {
+	r, err := runner.Open(memstore.New(), runner.Options{Create: true, MinFree: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if err := mailbox.Insert(t.Context(), r, 7, 1, []byte("no frame, but sought")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Post(t.Context(), &runner.Message{To: 7, ID: []byte("sought")}); err != nil {
+		t.Fatal(err)
+	}
+	w, err := r.NewWorker(7, runner.WorkerOptions{Handler: func(context.Context, *runner.Tx, *runner.Delivery) error {
+		return runner.Discard(nil)
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Tick(t.Context()); err != nil || r.Stats().DeadLetters != 2 {
+		t.Fatalf("%d dead letters, %v, want 2", r.Stats().DeadLetters, err)
+	}
+	d := admin.New(r, admin.Options{})
+	got, err := d.Do(t.Context(), "retry", admin.Args{Queue: "7", State: "dead", All: true, Find: "sought"})
+	if want := (admin.Done{Count: 1}); err != nil || got != want || r.Stats().DeadLetters != 1 {
+		t.Errorf("got %v, %v, and %d dead letters are left, want 1 retried and 1 left", got, err, r.Stats().DeadLetters)
+	}
 }
