@@ -58,6 +58,7 @@ func (l *loop) freezeIfIdle() {
 	if l.err = l.flush(); l.err != nil {
 		return
 	}
+	l.port.Hold() // the loop can freeze before receive has done so
 	l.frozen.Store(true)
 	close(f.frozen)
 	<-f.thawed
