@@ -233,6 +233,15 @@ func (q *Intake) dropOldest(of int) {
 	ring.head++
 }
 
+// DropRest drops all of the rest.
+func (q *Intake) DropRest() {
+	for of := repeated; of <= manyRest; of++ {
+		for q.queues[of].len() > 0 {
+			q.dropOldest(of)
+		}
+	}
+}
+
 // Next takes the datagram that is to be processed next, nil if none waits. It is valid until the next Add.
 func (q *Intake) Next(now time.Duration) (Class, *Waiting) {
 	for of := players; of <= provenOnes; of++ {
