@@ -120,6 +120,31 @@ func TestHandOverOver(t *testing.T) {
 	}
 }
 
+// TestHandOverMaxMoves: a lower limit of moves in the next process leaves boards to their holders.
+func TestHandOverMaxMoves(t *testing.T) {
+	p := busyPool(t, 40, 1500)
+	o := p.opts
+	o.MaxMoves = 1
+	q, err := resumed(o, statesOf(p), timeOf(p.now), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	check(t, q)
+	above := 0
+	for b := range p.All() {
+		if b.Holder() == 0 || b.position.Ply() < o.MaxMoves {
+			continue
+		}
+		above++
+		if now := q.Board(b.ID()); now == nil || now.Holder() != b.Holder() {
+			t.Errorf("session %d has lost board %d", b.Holder(), b.ID())
+		}
+	}
+	if above == 0 || q.Over() == nil {
+		t.Errorf("%d boards above the limit are held; over: %v", above, q.Over() != nil)
+	}
+}
+
 func TestLoadRefuses(t *testing.T) {
 	p := busyPool(t, 8, 100)
 	var state []byte

@@ -241,7 +241,9 @@ func (r *Resumption) End(now time.Time, identity func(wamble.SessionID) bool, ou
 			p.finished.add(b)
 			continue
 		}
-		if p.ending(b) != nil {
+		// A holder whose board is above a lower limit of moves keeps it for their move, as when the limit changes
+		// in a process.
+		if p.ending(b) != nil && !(r.HandedOver && b.status == wamble.Reserved) {
 			delete(p.boards, b.id)
 			b.status, b.holder = wamble.Dormant, 0
 			p.over = append(p.over, b)

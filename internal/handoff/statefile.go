@@ -67,7 +67,7 @@ func (f *File) Remove() {
 }
 
 // Read returns the slices of a state. It fails if the file is not private, or not the state of
-// that profile. Errors: ErrStateFile, or one of the system.
+// that profile. Errors: ErrStateFile, also if a read fails; one of the system if the file cannot be opened.
 func Read(path, profile string) ([][]byte, error) {
 	f, err := openPrivate(path)
 	if err != nil {

@@ -75,6 +75,7 @@ type Waiting struct {
 
 	host    uint16 // hash of the sender's host
 	cookie  bool   // it is a hello that is answered with a cookie
+	again   bool   // it was sent before
 	dropped bool   // a newer copy has replaced it
 }
 
@@ -186,7 +187,7 @@ func (q *Intake) Add(now time.Duration, class Class, cookie bool, from wamble.Pe
 		q.held[host]++
 	}
 	w := ring.at(ring.tail)
-	*w = Waiting{From: from, At: at, Data: append(w.Data[:0], b...), host: host, cookie: cookie}
+	*w = Waiting{From: from, At: at, Data: append(w.Data[:0], b...), host: host, cookie: cookie, again: again}
 	place.queue, place.number = uint8(to), ring.tail
 	ring.tail++
 }
@@ -232,6 +233,15 @@ func (q *Intake) dropOldest(of int) {
 	ring.head++
 }
 
+// DropRest drops all of the rest.
+func (q *Intake) DropRest() {
+	for of := repeated; of <= manyRest; of++ {
+		for q.queues[of].len() > 0 {
+			q.dropOldest(of)
+		}
+	}
+}
+
 // Next takes the datagram that is to be processed next, nil if none waits. It is valid until the next Add.
 func (q *Intake) Next(now time.Duration) (Class, *Waiting) {
 	for of := players; of <= provenOnes; of++ {
@@ -249,7 +259,7 @@ func (q *Intake) Next(now time.Duration) (Class, *Waiting) {
 			w := ring.at(ring.tail)
 			switch {
 			case w.dropped:
-			case !w.cookie && of != repeated && q.OnlyCookies(now):
+			case !w.cookie && !w.again && q.OnlyCookies(now):
 				q.dropRest(of, w)
 			default:
 				if of != manyRest {

@@ -159,6 +159,46 @@ func TestIntakeDrops(t *testing.T) {
 	}
 }
 
+// TestIntakeDropRest: players and proven ones stay when the rest is dropped.
+func TestIntakeDropRest(t *testing.T) {
+	var q Intake
+	for seq := range uint32(fewOfHost + 1) {
+		q.arrive(ClassRest, carol, 1, hello(wamble.Token{}, seq+1))
+	}
+	q.arrive(ClassRest, carol, minRepeat+1, hello(wamble.Token{}, 1))
+	q.arrive(ClassPlayer, alice, minRepeat+1, ack(tokenA, 7))
+	q.arrive(ClassProven, bob, minRepeat+1, ack(tokenB, 8))
+	q.DropRest()
+	want := []string{"player 7", "proven 8"}
+	got := q.order(t, at(minRepeat+1))
+	if !slices.Equal(got, want) || q.Shed() != [Classes]uint64{ClassRest: 4} || q.held != (Intake{}).held {
+		t.Errorf("got %v, dropped %v, want %v", got, q.Shed(), want)
+	}
+}
+
+// TestIntakeStrained: under strain, what is sent again goes on, also from a host that has others waiting.
+func TestIntakeStrained(t *testing.T) {
+	const now = time.Second
+	var q Intake
+	for seq := range uint32(fewOfHost + 2) {
+		q.Add(now-at(minRepeat), ClassRest, false, carol, now-at(minRepeat), hello(wamble.Token{}, seq+1))
+	}
+	for q.Len() > 0 {
+		q.Next(now)
+	}
+	q.strainedSince, q.late = now-strainedTime, now
+	if !q.OnlyCookies(now) {
+		t.Fatal("it is not strained")
+	}
+	for seq := range uint32(fewOfHost + 3) {
+		q.Add(now, ClassRest, false, carol, now, hello(wamble.Token{}, seq+1))
+	}
+	want := []string{"rest 2", "rest 1", "rest 4", "rest 3"}
+	if got := q.order(t, now); !slices.Equal(got, want) || q.Shed() != [Classes]uint64{ClassRest: 1} {
+		t.Errorf("got %v, dropped %v, want %v and the new one dropped", got, q.Shed(), want)
+	}
+}
+
 // forged returns one of many addresses.
 func forged(n int) wamble.Peer { return peerAt(fmt.Sprintf("10.%d.%d.9:7", n>>8&255, n&255)) }
 

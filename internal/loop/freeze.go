@@ -21,7 +21,10 @@ func (rt *Runtime) Freeze(ctx context.Context) (*Frozen, bool) {
 		return nil, false
 	}
 	f := &Frozen{l, make(chan struct{}), make(chan struct{})}
-	if l.runOnLoop(ctx, func() { l.freeze = f }) {
+	if l.runOnLoop(ctx, func() {
+		l.freeze = f
+		l.intake.queue.DropRest() // players wait for the handoff; the others send again
+	}) {
 		select {
 		case <-f.frozen:
 			return f, true
@@ -58,6 +61,7 @@ func (l *loop) freezeIfIdle() {
 	if l.err = l.flush(); l.err != nil {
 		return
 	}
+	l.port.Hold() // the loop can freeze before receive has done so
 	l.frozen.Store(true)
 	close(f.frozen)
 	<-f.thawed

@@ -37,9 +37,12 @@ func (b *Table) Restore(now time.Time, p *wamble.Prediction, plies int, out inte
 	if t.streaks == nil {
 		t.streaks = map[wamble.SessionID]int32{}
 	}
-	if n.status == wamble.Pending && n.up == none {
+	switch {
+	case n.status == wamble.Pending && n.up == none:
 		t.streaks[n.session] = n.streak
-	} else if n.status == wamble.Correct && p.Ply == plies {
+	case n.status == wamble.Incorrect && p.Ply == plies:
+		t.streaks[n.session] = none // as Resolve does
+	case n.status == wamble.Correct && p.Ply == plies && t.streaks[n.session] >= 0:
 		t.streaks[n.session] = n.streak + 1
 	}
 	return true

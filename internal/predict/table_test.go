@@ -346,6 +346,32 @@ func TestRestore(t *testing.T) {
 	expect(t, "resolved", r.play("e7e5"), "2 of 1 is CORRECT: 8; 3 of 2 is INCORRECT: 0")
 }
 
+// TestRestoreStreaks: a wrong prediction of the last move ends a streak beside a correct one, in any order.
+func TestRestoreStreaks(t *testing.T) {
+	right := wamble.Prediction{ID: 1, Board: board, Session: 1, UCI: "e2e4", Ply: 1, Streak: 3}
+	right.Status = wamble.Correct
+	wrong := right
+	wrong.ID, wrong.UCI, wrong.Status = 2, "d2d4", wamble.Incorrect
+	for _, tc := range []struct {
+		name   string
+		stored []wamble.Prediction
+		plies  int
+		want   int32
+	}{
+		{"a correct one", []wamble.Prediction{right}, 1, 4},
+		{"a wrong one", []wamble.Prediction{wrong}, 1, 0},
+		{"the wrong one last", []wamble.Prediction{right, wrong}, 1, 0},
+		{"the wrong one first", []wamble.Prediction{wrong, right}, 1, 0},
+		{"of an earlier move", []wamble.Prediction{right, wrong}, 2, 0},
+	} {
+		r := newRig(t, usual)
+		for i := range tc.stored {
+			r.table.Restore(epoch, &tc.stored[i], tc.plies, &r.kept)
+		}
+		expect(t, tc.name, r.table.trees[board].streak(1), tc.want)
+	}
+}
+
 func must(m chess.Move, err error) chess.Move {
 	if err != nil {
 		panic(err)

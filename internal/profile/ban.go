@@ -18,7 +18,9 @@ func (in *Ban) apply(p *Profile, out *Output) {
 	if err := p.policy.Bans.Add(p.clock.wall(), in.access()); err != nil {
 		out.Troubles = append(out.Troubles, err)
 	}
-	if in.Until.IsZero() || p.clock.wall().Before(in.Until) {
+	// A profile gets all bans again while it starts. It ends nobody then: who was banned has been kicked before, packets
+	// of who is banned are refused, and to look for each among all sessions takes long.
+	if p.stage != starting && (in.Until.IsZero() || p.clock.wall().Before(in.Until)) {
 		(&Kick{Whom: in.Whom, Text: in.Text}).apply(p, out)
 	}
 }

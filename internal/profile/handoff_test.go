@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
@@ -103,6 +104,23 @@ func TestAdopt(t *testing.T) {
 		next.now = old.now
 		say("time passes", &Tick{})
 	}
+}
+
+// TestAdoptBanned: bans that are applied again while a profile starts end no session, and hold.
+func TestAdoptBanned(t *testing.T) {
+	old := newRig(t, "(def min-boards 3)")
+	token, _ := old.join(1)
+	state := handedOver(t, old.p)
+	ban := &Ban{Whom: Target{Net: netip.MustParsePrefix("10.0.0.1/32")}}
+	next := &rig{t: t, now: old.now, store: old.store, options: old.options, seq: old.seq}
+	next.options.Now = old.now
+	next.p = New(next.options)
+	next.step(slices.Insert(state, len(state)-1, Input(ban))...)
+	if s := next.p.sessions.Find(token); s == nil || next.p.Stats().Host.Kicked != 0 {
+		t.Errorf("the session %v, %d kicked", s, next.p.Stats().Host.Kicked)
+	}
+	expect(t, next.send(peerAt(1), helloPacket(token, 9)), "ACK 9",
+		`ERROR 1001 "you are banned from this server" error.blocking`)
 }
 
 // textOf is everything in an output.

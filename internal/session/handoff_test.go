@@ -173,6 +173,32 @@ func TestHandOverErased(t *testing.T) {
 	}
 }
 
+// TestHandOverSilent: a repeated hello does not get a session whose token was not handed over, but a new one.
+func TestHandOverSilent(t *testing.T) {
+	r := newRig(t, nil)
+	old := r.hello()
+	g := *old.greeting
+	tb := New(r.opts, r.ids, r.entropy)
+	holds := func(wamble.SessionID) bool { return false }
+	was := ReadResumed(new(pack.NewReader(old.AppendState(nil))))
+	was.HandedOver = true
+	silent, err := tb.Resume(r.now, &was, nil, false, 1)
+	if err == nil {
+		err = tb.ReadHandoff(r.AppendHandoff(nil))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, isNew, err := tb.Hello(r.now, g.from, g.seq, holds, silence{})
+	if err != nil || !isNew || s.Token().IsZero() {
+		t.Fatalf("new %v, %v", isNew, err)
+	}
+	tb.confirm(silent)
+	if again, isNew, err := tb.Hello(r.now, g.from, g.seq, holds, silence{}); again != s || isNew || err != nil {
+		t.Errorf("the same hello once more: new %v, %v", isNew, err)
+	}
+}
+
 // TestBotsStay: the next process has the marks of programs, after a handoff and after a
 // crash, and programs are counted while they are present.
 func TestBotsStay(t *testing.T) {

@@ -40,7 +40,7 @@ func (t *Table) Hello(now time.Time, from wamble.Peer, seq uint32, holds Holds, 
 	isNew bool, err error) {
 	at := t.tick(now)
 	g := greeting{from, seq}
-	if s := t.greetings[g]; s != nil {
+	if s := t.greetings[g]; s != nil && !s.token.IsZero() { // zero: nobody has said the token since a handoff
 		return s, false, nil
 	}
 	if err := t.admits(at, from, holds); err != nil {

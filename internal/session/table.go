@@ -257,7 +257,9 @@ func (t *Table) forget(s *Session) {
 // confirm drops the greeting of a session.
 func (t *Table) confirm(s *Session) {
 	if s.greeting != nil {
-		delete(t.greetings, *s.greeting)
+		if t.greetings[*s.greeting] == s { // otherwise Hello has made another session of it
+			delete(t.greetings, *s.greeting)
+		}
 		s.greeting = nil
 	}
 }

@@ -198,7 +198,7 @@ func (p *Port) Drain() (packets []Packet, full bool, err error) {
 	return p.keepOwn(packets), p.udp.read.full(), err
 }
 
-// Hold makes room in the kernel for what arrives until the next Receive, as during a handoff.
+// Hold makes room in the kernel for what arrives until Receive has read it, as during a handoff.
 func (p *Port) Hold() { p.udp.hold() }
 
 // keepOwn forwards the datagrams for other shards and returns the remaining ones, with the number of this node.

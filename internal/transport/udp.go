@@ -26,6 +26,7 @@ type UDP struct {
 	read   *batchReader
 	fixed  bool      // the options say how large the buffers are
 	roomy  bool      // the receive buffer has the size of unreadBuffer; never if fixed
+	reads  int       // since it has
 	armed  time.Time // the read deadline that was set last
 	stale  bool      // the socket's deadline may differ from armed
 
@@ -203,11 +204,10 @@ func (u *UDP) arm(until time.Time) (wait bool, err error) {
 
 // readArmed reads under the deadline that arm has set.
 func (u *UDP) readArmed(wait bool) ([]Packet, error) {
-	if u.roomy {
-		u.roomy = false
-		u.socket.receiveBuffer(readBuffer)
-	}
 	packets, err := u.read.batch(wait)
+	if u.roomy {
+		u.shrink()
+	}
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		u.stale = true // the deadline has passed, or interrupt has moved it
 		return nil, nil
@@ -216,10 +216,22 @@ func (u *UDP) readArmed(wait bool) ([]Packet, error) {
 	return packets, err
 }
 
-// hold makes the receive buffer large until the next read.
+// maxRoomyReads bounds the batches for which the receive buffer stays large: a flood has no end.
+const maxRoomyReads = 256
+
+// shrink makes the receive buffer small again when what waited in it has been read. While more waits than a small
+// one takes, the kernel would drop all that arrives.
+func (u *UDP) shrink() {
+	if u.reads++; !u.read.full() || u.reads >= maxRoomyReads {
+		u.roomy = false
+		u.socket.receiveBuffer(readBuffer)
+	}
+}
+
+// hold makes the receive buffer large until what waits in it has been read.
 func (u *UDP) hold() {
 	if !u.fixed && !u.roomy {
-		u.roomy = true
+		u.roomy, u.reads = true, 0
 		u.socket.receiveBuffer(unreadBuffer)
 	}
 }

@@ -240,6 +240,35 @@ func TestUDPBuffers(t *testing.T) {
 	}
 }
 
+// TestUDPBacklog: the receive buffer stays large until what waits in it has been read, or much has.
+func TestUDPBacklog(t *testing.T) {
+	server := listenTestUDP(t, "127.0.0.1:0", UDPOptions{})
+	client := listenTestUDP(t, "127.0.0.1:0", UDPOptions{})
+	send := func() {
+		for range ReadBatch {
+			client.Write(Packets{{Peer: to(server, "127.0.0.1"), Data: []byte("x")}})
+		}
+	}
+	read := func(name string, want int) {
+		t.Helper()
+		packets, err := server.Read(longAgo)
+		got, _, _ := server.Buffers()
+		if err != nil || len(packets) > ReadBatch || got != 2*want {
+			t.Fatalf("%s: %d packets, %v; the buffer has %d, want twice %d", name, len(packets), err, got, want)
+		}
+	}
+	send()
+	read("there may be more", unreadBuffer)
+	read("there is no more", readBuffer)
+	server.hold()
+	for range maxRoomyReads - 1 {
+		send()
+		read("a flood", unreadBuffer)
+	}
+	send()
+	read("a flood that does not end", readBuffer)
+}
+
 // TestUDPArrival: a datagram has the time at which the kernel received it, also when the kernel counts lost ones.
 func TestUDPArrival(t *testing.T) {
 	server := listenTestUDP(t, "[::]:0", UDPOptions{Buffer: 4 << 10})

@@ -17,7 +17,7 @@ import { usePolledGame } from "./useGame";
 const lookEvery = 1_000; // ms
 const crowdsEvery = 3_000; // ms between two requests for what most watch
 const looksAgain = [2_000, 5_000]; // ms until a game that was not over is asked for again: its last move may not be stored yet
-const maxAsked = 4; // boards that are gone and asked for at a time: where more end, one of them will do
+const maxAsked = 4; // boards that are gone and asked for at a time, and as many again later: where more end, one of them will do
 
 /** useSpotlight follows the wall, and returns the board to show. */
 function useSpotlight(): Scene | null {
@@ -28,17 +28,25 @@ function useSpotlight(): Scene | null {
     let frame = 0;
     const show = () => light.shown && set(light.shown);
     let asked = 0;
+    let later = 0;
+    let left = false; // the page
     /** leave asks what became of a board that is gone: its game is over, or its player has left. */
     const leave = async (id: string, { ply, version }: WatchedBoard) => {
       if (asked === maxAsked) return;
       asked++;
       let game = await gameSince(id, version);
-      for (const pause of looksAgain) {
-        if (!game || game.result) break;
-        await new Promise((done) => setTimeout(done, pause));
-        game = await api.game(id).catch(() => null);
-      }
       asked--;
+      if (game && !game.result && later < maxAsked) {
+        later++;
+        for (const pause of looksAgain) {
+          await new Promise((done) => setTimeout(done, pause));
+          if (left) return;
+          game = await api.game(id).catch(() => null);
+          if (!game || game.result) break;
+        }
+        later--;
+      }
+      if (left) return;
       if (game?.result && light.happens({ id, what: "end", at: performance.now(), ply })) show();
     };
     const follow = () => {
@@ -66,6 +74,7 @@ function useSpotlight(): Scene | null {
       }
     }, crowdsEvery);
     return () => {
+      left = true;
       clearInterval(crowds);
       off();
       cancelAnimationFrame(frame);
