@@ -8,7 +8,6 @@ import (
 
 	"wamble/runner"
 	"wamble/runner/admin"
-	"wamble/runner/internal/mailbox"
 	"wamble/runner/memstore"
 )
 
@@ -77,14 +76,13 @@ func TestRetryFound(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	if err := mailbox.Insert(t.Context(), r, 7, 1, []byte("no frame, but sought")); err != nil {
-		t.Fatal(err)
-	}
 	if _, err := r.Post(t.Context(), &runner.Message{To: 7, ID: []byte("sought")}); err != nil {
 		t.Fatal(err)
 	}
-	w, err := r.NewWorker(7, runner.WorkerOptions{Handler: func(context.Context, *runner.Tx, *runner.Delivery) error {
-		return runner.Discard(nil)
+	w, err := r.NewWorker(7, runner.WorkerOptions{Batch: func(_ context.Context, b *runner.Batched) error {
+		b.DeadLetter(0, []byte("sought, but no frame"), errors.New("no"))
+		b.DeadLetter(0, b.Deliveries[0].Frame, errors.New("no"))
+		return nil
 	}})
 	if err != nil {
 		t.Fatal(err)
