@@ -60,14 +60,21 @@ func proxied(t *testing.T, name, file, certificate string, server string) string
 	if err := c.Start(); err != nil {
 		t.Fatalf("%v (scripts/setup installs it)", err)
 	}
+	ended := make(chan error, 1)
+	go func() { ended <- c.Wait() }()
 	t.Cleanup(func() {
 		stop()
-		c.Wait()
+		if err := <-ended; t.Failed() {
+			t.Logf("%s: %v\n%s", name, err, out)
+		}
 	})
 	until(t, name+" listens", func() bool {
 		conn, err := net.Dial("tcp", at)
 		if err == nil {
 			conn.Close()
+		}
+		if len(ended) > 0 {
+			t.Fatal(name + " has ended")
 		}
 		return err == nil
 	})

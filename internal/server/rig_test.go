@@ -144,13 +144,19 @@ func conf(more string) string {
 ` + more
 }
 
+// givenPorts has the ports that freePorts has returned. Another test may not use them yet.
+var givenPorts sync.Map
+
 // freePorts returns ports that are free for UDP and TCP, below those that the kernel gives to
-// clients: so they stay free while their server is down.
+// clients: so they stay free while their server is down. None is returned twice.
 func freePorts(t testing.TB, n int) []uint16 {
 	t.Helper()
 	var free []uint16
 	for len(free) < n {
 		number := uint16(10000 + rand.IntN(20000))
+		if _, given := givenPorts.LoadOrStore(number, true); given {
+			continue
+		}
 		p, err := transport.Listen(transport.Options{Address: netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"),
 			number)})
 		if err != nil {
