@@ -113,6 +113,7 @@ type newcomer struct {
 	ours   bool
 	seq    uint32
 	acked  uint32 // the last request with an ACK; the answers for old clients do not always name theirs
+	denied bool   // the last request was answered with an ERROR
 	token  wamble.Token
 	packet wire.Packet
 	buffer [2048]byte
@@ -154,7 +155,7 @@ func enter(server netip.AddrPort, from [4]byte, ours bool, think time.Duration) 
 			if named && uint32(of) != c.seq || !named && c.acked != c.seq {
 				return false // a late copy of an earlier answer
 			}
-			accepted = true
+			accepted = !c.denied
 			board, fen = c.packet.Board, m.FEN.String()
 			return true
 		})
@@ -201,6 +202,7 @@ func (c *newcomer) hello(began time.Time) error {
 // ask sends a request every 250 ms until take has its answer.
 func (c *newcomer) ask(b []byte, began time.Time, take func() bool) error {
 	last := ""
+	c.denied = false
 	for time.Since(began) < patience {
 		c.conn.Write(b)
 		c.conn.SetReadDeadline(time.Now().Add(250 * time.Millisecond))
@@ -219,7 +221,7 @@ func (c *newcomer) ask(b []byte, began time.Time, take func() bool) error {
 				c.acked = c.packet.Seq
 			}
 			if e, ok := c.packet.Message.(*wire.Error); ok {
-				last = fmt.Sprintf("ERROR %d %s", e.Code, e.Reason)
+				last, c.denied = fmt.Sprintf("ERROR %d %s", e.Code, e.Reason), true
 			}
 			if c.ours && !c.packet.Flags.Unreliable() && c.packet.Ctrl != wire.CtrlAck {
 				ack, _ := wire.Append(nil, wire.Header{Token: c.packet.Token, Board: c.packet.Board, Seq: c.packet.Seq},

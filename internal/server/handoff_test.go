@@ -82,7 +82,7 @@ func handOffUnderLoad(t *testing.T, boards, clients, rounds int) {
 	for _, r := range readers {
 		r.end(t)
 	}
-	lost := drops(t, i.port)
+	lost := drops(t, pid, i.port)
 	report := load.end()
 	if c := report.Counts; c.Forgotten+c.Moved+c.Timeouts+c.Resent+c.Malformed+c.Refused > 0 {
 		t.Errorf("something did not go straight: %+v", c)
@@ -198,16 +198,17 @@ func private(t testing.TB) string {
 	return dir
 }
 
-// drops returns how many datagrams the kernel has dropped for a port.
-func drops(t testing.TB, port string) int {
+// drops returns how many datagrams the kernel has dropped for a port of a process. The tests' own
+// process may be in another network namespace since a proof.
+func drops(t testing.TB, pid int, port string) int {
 	t.Helper()
 	number, err := strconv.Atoi(port)
 	if err != nil {
 		t.Fatal(err)
 	}
 	dropped, sockets := 0, 0
-	for _, table := range []string{"/proc/net/udp", "/proc/net/udp6"} { // the second one is missing without IPv6
-		text, err := os.ReadFile(table)
+	for _, table := range []string{"udp", "udp6"} { // the second one is missing without IPv6
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/net/%s", pid, table))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			t.Fatal(err)
 		}
