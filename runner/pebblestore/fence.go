@@ -61,13 +61,14 @@ func (f *fencedFS) close() {
 type weight uint8
 
 const (
-	light weight = iota // harmless: obsolete files, checkpoints elsewhere
-	heavy               // fatal
-	table               // fatal, but the write can wait for space on a full disk
+	light  weight = iota // harmless: obsolete files, checkpoints elsewhere
+	heavy                // fatal
+	table                // fatal, but the write can wait for space on a full disk
+	panics               // fatal, and Pebble panics even while it opens: a sync of its directory
 )
 
 // do runs a write. If the fence is strict it does not return if the fence is closed, nor if the
-// write fails and its weight is not light.
+// write fails and its weight is not light. A failed sync of the directory never returns.
 func (f *fencedFS) do(w weight, write func() error) error {
 	closed, strict, err := f.try(write)
 	return f.judge(w, closed, strict, err)
@@ -100,7 +101,7 @@ func (f *fencedFS) judge(w weight, closed, strict bool, err error) error {
 		select {}
 	case err != nil && w == table && isFull(err):
 		f.room.wait() // Pebble retries without a pause
-	case err != nil && strict && w != light:
+	case err != nil && (strict && w != light || w == panics):
 		f.fail(f.explain(err))
 		select {}
 	}
@@ -180,11 +181,16 @@ func (f *fencedFS) ReuseForWrite(old, name string, c vfs.DiskWriteCategory) (vfs
 }
 
 func (f *fencedFS) OpenDir(name string) (vfs.File, error) {
+	own := f.clean(name) == f.clean(f.dir)
 	w := light
-	if f.clean(name) == f.clean(f.dir) {
+	if own {
 		w = heavy
 	}
-	return f.file(name, w, func() (vfs.File, error) { return f.FS.OpenDir(name) })
+	file, err := f.file(name, w, func() (vfs.File, error) { return f.FS.OpenDir(name) })
+	if err == nil && own {
+		file.(*fencedFile).weight = panics
+	}
+	return file, err
 }
 
 func (f *fencedFS) Link(old, name string) error {

@@ -3,6 +3,7 @@ package pebblestore_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -82,6 +83,58 @@ func TestCrashWhileOpening(t *testing.T) {
 				t.Errorf("crash after the opening: %d messages, want 45", got)
 			}
 			r.Close()
+		}
+	}
+}
+
+// TestDirectorySyncWhileOpening makes each sync of the directory fail while Pebble opens: Open
+// says so, and the next one finds everything.
+func TestDirectorySyncWhileOpening(t *testing.T) {
+	t.Parallel()
+	for point := int64(1); ; point++ {
+		fs := vfs.NewMem()
+		var count atomic.Int64
+		var armed atomic.Bool
+		storage := pebblestore.AtFS(errorfs.Wrap(fs, errorfs.InjectorFunc(func(op errorfs.Op) error {
+			if armed.Load() && op.Kind == errorfs.OpFileSync && op.Path == "/r" && count.Add(1) == point {
+				return errorfs.ErrInjected
+			}
+			return nil
+		})), "/r", pebblestore.Options{})
+		open := func() (*runner.Runner, error) {
+			return runner.Open(storage, runner.Options{Create: true, MinFree: -1})
+		}
+		r, err := open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.Post(context.Background(), &runner.Message{To: 7, ID: []byte("m")}); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Close(); err != nil {
+			t.Fatal(err)
+		}
+		armed.Store(true)
+		r, err = open()
+		armed.Store(false)
+		failed := count.Load() >= point
+		if failed != (err != nil && strings.Contains(err.Error(), errorfs.ErrInjected.Error())) {
+			t.Errorf("sync %d of the directory failed: %t, and Open returned %v", point, failed, err)
+		}
+		if err != nil {
+			if r, err = open(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if depth := r.Stats().Inboxes[0].Depth; depth != 1 {
+			t.Errorf("sync %d: %d messages, want 1", point, depth)
+		}
+		r.Close()
+		if !failed {
+			if point == 1 {
+				t.Error("opening syncs no directory")
+			}
+			return
 		}
 	}
 }
