@@ -26,7 +26,7 @@ import (
 type botFlags struct {
 	engine  string
 	engines int
-	seats   int
+	players int
 	pace    time.Duration
 	limit   uci.Limit
 	elo     int
@@ -82,7 +82,7 @@ func (f *botFlags) register(c *cobra.Command) {
 		"`command` of a UCI engine, with its arguments (default the built-in player)")
 	flags.IntVar(&f.engines, "engines", 0,
 		"processes of the engine (default one for each seat, at most one for each processor)")
-	flags.IntVar(&f.seats, "seats", 1, "players at the same time")
+	flags.IntVar(&f.players, "seats", 1, "players at the same time")
 	flags.DurationVar(&f.pace, "pace", 2*time.Second,
 		"time that a seat takes for a move at least, give or take half of it")
 	flags.DurationVar(&f.limit.Time, "movetime", 0,
@@ -102,9 +102,9 @@ func (f *botFlags) register(c *cobra.Command) {
 // check returns an error if the flags contradict each other or are out of bounds.
 func (f *botFlags) check() error {
 	switch {
-	case f.seats < 1 || f.seats > 1000:
-		return fmt.Errorf("--seats is from 1 to 1000, not %d", f.seats)
-	case f.engines < 0 || f.engines > f.seats:
+	case f.players < 1 || f.players > 1000:
+		return fmt.Errorf("--seats is from 1 to 1000, not %d", f.players)
+	case f.engines < 0 || f.engines > f.players:
 		return fmt.Errorf("--engines is from 1 to the number of seats, not %d", f.engines)
 	case f.pace < 0 || f.limit.Time < 0 || f.limit.Nodes < 0 || f.depth < 0:
 		return errors.New("--pace, --movetime, --nodes and --depth are not negative")
@@ -141,24 +141,24 @@ func (f *botFlags) run(cmd *cobra.Command, address string) error {
 	} else if at.address, err = serverAddress(address); err != nil {
 		return err
 	}
-	say(fmt.Sprintf("%s plays at %s, seats %d", name, at.address, f.seats))
-	crowd := &bot.Pool{Address: at.address, Dialer: client.Dialer{TLS: at.tls()}, Player: player, Pace: f.pace,
+	say(fmt.Sprintf("%s plays at %s, seats %d", name, at.address, f.players))
+	pool := &bot.Pool{Address: at.address, Dialer: client.Dialer{TLS: at.tls()}, Player: player, Pace: f.pace,
 		Log: say}
-	return f.play(ctx, crowd, errOut)
+	return f.play(ctx, pool, errOut)
 }
 
-// play runs the crowd, and prints a line every ten seconds and at the end.
-func (f *botFlags) play(ctx context.Context, crowd *bot.Pool, errOut io.Writer) error {
+// play runs the pool, and prints a line every ten seconds and at the end.
+func (f *botFlags) play(ctx context.Context, pool *bot.Pool, errOut io.Writer) error {
 	ended := make(chan error, 1)
-	go func() { ended <- crowd.Run(ctx, f.seats) }()
+	go func() { ended <- pool.Run(ctx, f.players) }()
 	tick := time.NewTicker(10 * time.Second)
 	defer tick.Stop()
 	for start := time.Now(); ; {
 		select {
 		case <-tick.C:
-			printFigures(errOut, crowd.Figures(), time.Since(start))
+			printFigures(errOut, pool.Figures(), time.Since(start))
 		case err := <-ended:
-			printFigures(errOut, crowd.Figures(), time.Since(start))
+			printFigures(errOut, pool.Figures(), time.Since(start))
 			return err
 		}
 	}
@@ -182,7 +182,7 @@ func (f *botFlags) player(ctx context.Context, say func(string)) (bot.Player, st
 		o.Limit.Time = 100 * time.Millisecond
 	}
 	if o.Count == 0 {
-		o.Count = min(f.seats, runtime.NumCPU())
+		o.Count = min(f.players, runtime.NumCPU())
 	}
 	o.Prefer = [][2]string{{"Threads", strconv.Itoa(f.threads)}, {"Hash", strconv.Itoa(f.hash)}}
 	if f.elo > 0 {

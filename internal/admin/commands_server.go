@@ -116,7 +116,7 @@ handoff or a restart can change. The exit code is 1 if the reload would be refus
 				return nil, err
 			case a.DryRun:
 				f, err := h.DryRunReload(ctx, true)
-				return Reloaded{Time: time.Now(), Changes: []string{}, Foreseen: &f}, err
+				return Reloaded{Time: time.Now(), Changes: []string{}, DryRun: &f}, err
 			}
 			return h.Reload(ctx)
 		},

@@ -139,8 +139,8 @@ type Reloaded struct {
 	Took    wamble.Seconds `json:"took"`
 	Error   string         `json:"error,omitempty"` // "" if it was applied
 	Changes []string       `json:"changes"`         // one line each
-	// Foreseen is the result of a dry run; nil otherwise.
-	Foreseen *DryRun `json:"foreseen,omitempty"`
+	// DryRun is the result of a dry run; nil otherwise.
+	DryRun *DryRun `json:"foreseen,omitempty"`
 }
 
 // Ready reports whether all profiles serve players.
@@ -319,8 +319,8 @@ func showCounts(counts map[string]int) string {
 // printReloaded writes what a reload has changed, or would change.
 func printReloaded(w io.Writer, result any) error {
 	r := result.(*Reloaded)
-	if r.Foreseen != nil {
-		return r.Foreseen.print(w)
+	if r.DryRun != nil {
+		return r.DryRun.print(w)
 	}
 	for _, c := range r.Changes {
 		if _, err := fmt.Fprintln(w, c); err != nil {

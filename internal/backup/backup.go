@@ -273,7 +273,7 @@ func (s *Source) copyJournal(ctx context.Context, dir string, m *Manifest, progr
 // Errors: journal.ErrGap.
 func (s *Source) finish(ctx context.Context, dir string, id store.JournalID, m *Manifest,
 	progress func(Progress)) error {
-	progress(Progress{What: keptName})
+	progress(Progress{What: retainedName})
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -286,7 +286,7 @@ func (s *Source) finish(ctx context.Context, dir string, id store.JournalID, m *
 		return errors.New("the journal was replaced while it was copied: try again")
 	}
 	m.Journal = r.JournalID().String()
-	kept := filepath.Join(dir, keptName)
+	kept := filepath.Join(dir, retainedName)
 	if err := os.RemoveAll(kept); err != nil {
 		return err
 	}
@@ -296,7 +296,7 @@ func (s *Source) finish(ctx context.Context, dir string, id store.JournalID, m *
 		if !ok {
 			continue // the profile has never written to the journal
 		}
-		if err := journal.CopyRetained(filepath.Join(s.Dir, keptName), kept, id, worker, p.Cursor); err != nil {
+		if err := journal.CopyRetained(filepath.Join(s.Dir, retainedName), kept, id, worker, p.Cursor); err != nil {
 			return err
 		}
 		settled, last := journal.Ends(r, worker)

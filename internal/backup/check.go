@@ -34,15 +34,15 @@ type Memory func(path string, journal store.JournalID, profile string) error
 
 // Check checks a data directory on which no server runs: stores, journal, the messages between
 // them, restart files, and the owner of files. It changes nothing. Stores are those of the
-// configuration. Elsewhere says where the journal is if it is not in the directory.
-func Check(ctx context.Context, dir, elsewhere string, stores []Store, memory Memory) []Finding {
+// configuration. JournalAt says in words where the journal is if it is not in the directory.
+func Check(ctx context.Context, dir, journalAt string, stores []Store, memory Memory) []Finding {
 	if Unfinished(dir) {
 		return []Finding{{dir, "a restore into it was not finished", "Run 'wamble restore' again"}}
 	}
 	// The journal.
 	var r *runner.Runner
 	var err error
-	if elsewhere == "" {
+	if journalAt == "" {
 		r, err = openJournal(filepath.Join(dir, journalName))
 	}
 	if errors.Is(err, runner.ErrLocked) {
@@ -52,8 +52,8 @@ func Check(ctx context.Context, dir, elsewhere string, stores []Store, memory Me
 	list := []Finding{checkOwner(dir)}
 	journalFinding := Finding{Subject: "journal", Text: "it can be opened, and has no dead letters"}
 	switch {
-	case elsewhere != "":
-		journalFinding.Text = "it is " + elsewhere + ", and is not looked at here"
+	case journalAt != "":
+		journalFinding.Text = "it is " + journalAt + ", and is not looked at here"
 	case errors.Is(err, fs.ErrNotExist):
 		journalFinding = Finding{"journal", "there is none",
 			"If this is no new directory, restore a backup: what the games do not have is lost with the journal"}
@@ -84,7 +84,7 @@ func Check(ctx context.Context, dir, elsewhere string, stores []Store, memory Me
 		list = append(list, s.checkGames(ctx))
 		for _, profile := range s.Profiles {
 			if r != nil {
-				list = append(list, s.checkTail(ctx, r, filepath.Join(dir, keptName), profile))
+				list = append(list, s.checkTail(ctx, r, filepath.Join(dir, retainedName), profile))
 				list = append(list, checkMemory(dir, r, profile, memory)...)
 			}
 		}
@@ -246,20 +246,20 @@ func checkOwner(dir string) Finding {
 		return Finding{dir, err.Error(), "Name the data directory with --data"}
 	}
 	owner, ok := info.Sys().(*syscall.Stat_t)
-	stranger := ""
+	otherOwner := ""
 	filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return nil // other checks report unreadable files
 		}
-		if i, err := d.Info(); err == nil && ok && stranger == "" {
+		if i, err := d.Info(); err == nil && ok && otherOwner == "" {
 			if s, ok := i.Sys().(*syscall.Stat_t); ok && s.Uid != owner.Uid {
-				stranger = path
+				otherOwner = path
 			}
 		}
 		return nil
 	})
-	if stranger != "" {
-		return Finding{dir, stranger + " belongs to another user than the directory",
+	if otherOwner != "" {
+		return Finding{dir, otherOwner + " belongs to another user than the directory",
 			fmt.Sprintf("Run 'chown -R --reference=%s %s' as root", dir, dir)}
 	}
 	return Finding{Subject: dir, Text: "its files belong to one user"}

@@ -44,7 +44,7 @@ const (
 	format       = 1
 	manifestName = "backup.json"
 	journalName  = "journal"
-	keptName     = "kept"
+	retainedName = "kept"
 	unwritten    = ".new" // suffix of a manifest that is being written
 )
 

@@ -139,8 +139,8 @@ func (t *Target) admits(m Manifest) error {
 
 // restore copies the files of a backup, and drains the journal to the stores.
 func (t *Target) restore(ctx context.Context, from fs.FS, m Manifest, progress func(Progress)) error {
-	// Remove what an earlier restore has left, and copy all files.
-	staged, kept := filepath.Join(t.Dir, "restore-journal"), filepath.Join(t.Dir, keptName)
+	// Remove the restart files and what an interrupted restore has left, and copy all files.
+	staged, kept := filepath.Join(t.Dir, "restore-journal"), filepath.Join(t.Dir, retainedName)
 	for _, dir := range []string{staged, kept, filepath.Join(t.Dir, "restart")} {
 		if err := os.RemoveAll(dir); err != nil {
 			return err
@@ -158,14 +158,14 @@ func (t *Target) restore(ctx context.Context, from fs.FS, m Manifest, progress f
 			return err
 		}
 	}
-	told := func(what string) func(done, all int64) {
+	report := func(what string) func(done, all int64) {
 		return func(done, all int64) { progress(Progress{what, done, all}) }
 	}
-	if err := copyTree(ctx, from, journalName, staged, told(journalName)); err != nil {
+	if err := copyTree(ctx, from, journalName, staged, report(journalName)); err != nil {
 		return err
 	}
-	if _, err := fs.Stat(from, keptName); err == nil {
-		if err := copyTree(ctx, from, keptName, kept, told(keptName)); err != nil {
+	if _, err := fs.Stat(from, retainedName); err == nil {
+		if err := copyTree(ctx, from, retainedName, kept, report(retainedName)); err != nil {
 			return err
 		}
 	}
@@ -185,13 +185,13 @@ func (t *Target) restore(ctx context.Context, from fs.FS, m Manifest, progress f
 		return err
 	}
 	for i := range stores {
-		if err := stores[i].follows(ctx, r, m, kept); err != nil {
+		if err := stores[i].checkCursor(ctx, r, m, kept); err != nil {
 			return errors.Join(err, r.Close())
 		}
 	}
 	for i := range stores {
-		if err := bring(ctx, r, &stores[i], m, kept, progress); err != nil {
-			return errors.Join(fmt.Errorf("bring the journal to %s: %w", stores[i].Name, err), r.Close())
+		if err := drainTo(ctx, r, &stores[i], m, kept, progress); err != nil {
+			return errors.Join(fmt.Errorf("drain the journal to %s: %w", stores[i].Name, err), r.Close())
 		}
 	}
 	if err := r.Close(); err != nil {
@@ -209,9 +209,9 @@ func (t *Target) restore(ctx context.Context, from fs.FS, m Manifest, progress f
 // ErrEarlier is returned when a store was restored to a time before the backup.
 var ErrEarlier = errors.New("it is of a time before this backup began")
 
-// follows checks that a store has the messages up to its cursor in the manifest, or that the
+// checkCursor checks that a store has the messages up to its cursor in the manifest, or that the
 // backup has those it lacks. Errors: ErrEarlier.
-func (s *Store) follows(ctx context.Context, r *runner.Runner, m Manifest, kept string) error {
+func (s *Store) checkCursor(ctx context.Context, r *runner.Runner, m Manifest, kept string) error {
 	id := store.JournalID(r.JournalID())
 	for _, held := range m.Profiles {
 		if !slices.Contains(s.Profiles, held.Name) {
@@ -238,9 +238,9 @@ func (s *Store) follows(ctx context.Context, r *runner.Runner, m Manifest, kept 
 	return nil
 }
 
-// bring applies the messages after the cursors of a store. A store that is ahead of the
+// drainTo applies the messages after the cursors of a store. A store that is ahead of the
 // journal is of a later time, and is left as it is.
-func bring(ctx context.Context, r *runner.Runner, s *Store, m Manifest, kept string, progress func(Progress)) error {
+func drainTo(ctx context.Context, r *runner.Runner, s *Store, m Manifest, kept string, progress func(Progress)) error {
 	for _, name := range s.Profiles {
 		if !slices.ContainsFunc(m.Profiles, func(h Held) bool { return h.Name == name }) {
 			continue // the profile is newer than the backup

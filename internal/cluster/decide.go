@@ -41,10 +41,10 @@ type Partition struct {
 type Place int
 
 const (
-	Elsewhere Place = iota // nothing
-	Held                   // it is held and served
-	Moving                 // it is being claimed or released
-	Lost                   // it is served, and another node has claimed it
+	NotHeld Place = iota // nothing
+	Held                 // it is held and served
+	Moving               // it is being claimed or released
+	Lost                 // it is served, and another node has claimed it
 )
 
 // Drain is the state of a node that is to stop. It announces that with its next heartbeat, so that
@@ -115,7 +115,7 @@ func Decide(v View, now time.Duration) (actions []Action) {
 			actions, moving = append(actions, Action{Do: Drop, Part: k}), true
 		}
 		reserved, before := p.Successor == v.Self, p.Holder == v.Self && v.Drain == nil // it may have just left it
-		if p.Here == Elsewhere && p.Free && (reserved || before) {
+		if p.Here == NotHeld && p.Free && (reserved || before) {
 			actions, moving, holders[k] = append(actions, Action{Do: Claim, Part: k}), true, v.Self
 		}
 	}
@@ -149,7 +149,7 @@ func Decide(v View, now time.Duration) (actions []Action) {
 // holder returns the node that holds a partition, as far as the node self knows; "" if none does.
 func (p Partition) holder(self string) string {
 	switch {
-	case p.Here != Elsewhere:
+	case p.Here != NotHeld:
 		return self
 	case p.Free || p.Successor != "":
 		return ""
@@ -223,7 +223,7 @@ func (v View) share(now time.Duration, n nodeNames, holders []string) (claims, w
 }
 
 // reserved reports whether another node may claim the partition first.
-func (p Partition) reserved() bool { return p.Here == Elsewhere && p.Successor != "" && !p.Free }
+func (p Partition) reserved() bool { return p.Here == NotHeld && p.Successor != "" && !p.Free }
 
 // successorTimeout is how long a draining node waits for the next holder to claim a partition.
 const successorTimeout = 2 * time.Second

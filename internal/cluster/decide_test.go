@@ -60,7 +60,7 @@ func decided(v View, now time.Duration) string {
 	return strings.Join(lines, "\n")
 }
 
-var places = []string{Elsewhere: "", Held: ", here", Moving: ", moving here", Lost: ", lost here"}
+var places = []string{NotHeld: "", Held: ", here", Moving: ", moving here", Lost: ", lost here"}
 
 // describe writes a situation as text.
 func describe(v View, now time.Duration) string {
@@ -105,7 +105,7 @@ func describe(v View, now time.Duration) string {
 		case p.Holder != "":
 			fmt.Fprint(&b, " held by ", p.Holder)
 		}
-		if p.Free && p.Here == Elsewhere {
+		if p.Free && p.Here == NotHeld {
 			fmt.Fprint(&b, " for ", now-p.FreeSince)
 		}
 		if p.Successor != "" {

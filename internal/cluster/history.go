@@ -43,7 +43,7 @@ func (h *History) Complete(v *View, now time.Duration) {
 	h.left(v.Nodes, now)
 	for k := range v.Parts {
 		p := &v.Parts[k]
-		if since, known := h.freeSince[k]; !p.Free || p.Here != Elsewhere {
+		if since, known := h.freeSince[k]; !p.Free || p.Here != NotHeld {
 			delete(h.freeSince, k)
 		} else if p.FreeSince = since; !known {
 			p.FreeSince, h.freeSince[k] = now, now

@@ -236,7 +236,7 @@ func (w *world) beat(n *worldNode) {
 		}
 		switch a.Do {
 		case Claim, Release, Drop:
-			if n.state != "" || where[a.Part] == Moving || (a.Do == Claim) != (where[a.Part] == Elsewhere) {
+			if n.state != "" || where[a.Part] == Moving || (a.Do == Claim) != (where[a.Part] == NotHeld) {
 				w.t.Errorf("%s cannot %v:\n%s", n.name, a, describe(v, w.now))
 			}
 			if a.Do == Release {

@@ -216,9 +216,9 @@ func (p *Peers) SetPaused(on bool) {
 // outboxState is what a handoff passes on: the messages that are not written yet, and, by
 // database, the changes received from other nodes that the database may not have yet.
 type outboxState struct {
-	Sending messageBatch
-	Waiting []Message
-	Heard   map[string][]profile.StoreEvent `json:",omitempty"`
+	Sending  messageBatch
+	Waiting  []Message
+	Received map[string][]profile.StoreEvent `json:"Heard,omitempty"`
 }
 
 // maxHandedOver bounds the changes of each database in an outboxState; the newest are kept. They
@@ -229,17 +229,17 @@ const maxHandedOver = 2048
 // the changes that other nodes have made, by database. From now on no new batch is made. One
 // that is being written is written again by the next process, under the same name.
 func (p *Peers) HandOver(received map[string][]profile.StoreEvent) []byte {
-	l := outboxState{Heard: map[string][]profile.StoreEvent{}}
+	l := outboxState{Received: map[string][]profile.StoreEvent{}}
 	for database, events := range received {
 		if len(events) > 0 {
-			l.Heard[database] = events[max(0, len(events)-maxHandedOver):]
+			l.Received[database] = events[max(0, len(events)-maxHandedOver):]
 		}
 	}
 	p.SetPaused(true)
 	p.outbox.mu.Lock()
 	defer p.outbox.mu.Unlock()
 	if l.Sending, l.Waiting = p.outbox.sending,
-		p.outbox.pending; len(l.Sending.Messages)+len(l.Waiting)+len(l.Heard) == 0 {
+		p.outbox.pending; len(l.Sending.Messages)+len(l.Waiting)+len(l.Received) == 0 {
 		return nil
 	}
 	b, err := json.Marshal(l)
@@ -259,5 +259,5 @@ func (p *Peers) Inherit(b []byte) (received map[string][]profile.StoreEvent, err
 	p.outbox.sending, p.outbox.pending = l.Sending, append(l.Waiting, p.outbox.pending...)
 	p.outbox.added += uint64(len(l.Sending.Messages) + len(l.Waiting))
 	wake(p.outbox.wake)
-	return l.Heard, nil
+	return l.Received, nil
 }

@@ -44,7 +44,7 @@ type Process struct {
 	Resume func()
 	// Draining reports whether new players are refused.
 	Draining func() bool
-	// PeerState returns Note.Heard and the state of letters for the next image; nil if that is
+	// PeerState returns Note.LastVersion and the state of the messages between nodes for the next image; nil if that is
 	// empty. It is called when all loops are frozen. It may be nil.
 	PeerState func() (lastVersion int64, peerState []byte)
 	// Listen makes this process listen to SIGHUP and SIGUSR2 again, which an exec
@@ -325,7 +325,7 @@ func (l *leaving) exec(ctx context.Context) error {
 	l.next.Note.Draining = l.Draining()
 	if l.PeerState != nil {
 		lastVersion, peerState := l.PeerState()
-		l.next.Note.Heard = lastVersion
+		l.next.Note.LastVersion = lastVersion
 		if err := l.writePeerState(peerState); err != nil {
 			return err
 		}

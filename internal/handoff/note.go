@@ -28,8 +28,8 @@ type Note struct {
 	Failure string `json:"failure,omitempty"`
 	// Draining says that new players are refused.
 	Draining bool `json:"draining,omitempty"`
-	// Heard is the version of the last note of another node that was applied.
-	Heard int64 `json:"heard,omitempty"`
+	// LastVersion is the version of the last note of another node that was applied.
+	LastVersion int64 `json:"heard,omitempty"`
 	// Phases has the phases so far, in order.
 	Phases []Phase `json:"phases,omitempty"`
 }

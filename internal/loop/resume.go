@@ -28,12 +28,13 @@ type resumed struct {
 const storePatience = time.Second
 
 // resume makes an instance from the restart file and the journal's tail behind it, without the store if that is
-// away. If there is no usable file, resumed.instance is nil without an error, and the start reads the store.
+// away. If there is no usable file, or the store says that it must be read, resumed.instance is nil without an
+// error.
 func (rt *Runtime) resume(ctx context.Context) (r resumed, err error) {
-	again := rt.ran
+	hasRun := rt.ran
 	rt.ran = true
-	if rt.o.RestartDir == "" || again || rt.newShards() {
-		return r, nil // what ended the last run may be in the file
+	if rt.o.RestartDir == "" || hasRun || rt.newShards() {
+		return r, nil // if it has run, what ended that run may be in the file
 	}
 	if err := rt.makeDrain(ctx); err != nil {
 		return r, err
@@ -51,10 +52,10 @@ func (rt *Runtime) resume(ctx context.Context) (r resumed, err error) {
 	rt.stage.set("restoring the boards")
 	defer slowGC()()
 	answer := rt.askStoreAsync(ctx)
-	inst, n, broken := rt.instanceFrom(ctx, file)
+	inst, n, unusable := rt.instanceFrom(ctx, file)
 	asked := <-answer
-	if broken != nil {
-		rt.dropRestartFile(broken)
+	if unusable != nil {
+		rt.dropRestartFile(unusable)
 		return resumed{}, ctx.Err()
 	}
 	switch err := asked.err; {

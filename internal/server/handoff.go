@@ -66,11 +66,11 @@ func (s *Server) handOff(ctx context.Context, binary string, report handoff.Repo
 	return err
 }
 
-// partitionsTimeout is how long a handoff waits for partitions that are being adopted or left.
+// partitionsTimeout is how long a handoff waits for partitions that are being claimed or released.
 const partitionsTimeout = 5 * time.Second
 
 // tryBeginChange locks running.changeMu, and reports whether it did: a reload or a handoff may be
-// under way. It first waits for partitions that are being adopted or left.
+// under way. It first waits for partitions that are being claimed or released.
 func (s *Server) tryBeginChange(ctx context.Context) bool {
 	for end := time.Now().Add(partitionsTimeout); ; sleep(ctx, 10*time.Millisecond) {
 		begun := s.running.changeMu.TryLock()
@@ -85,7 +85,7 @@ func (s *Server) tryBeginChange(ctx context.Context) bool {
 	}
 }
 
-// partitionsMoving reports whether a partition is being adopted or left, or has a shard that
+// partitionsMoving reports whether a partition is being claimed or released, or has a shard that
 // does not serve players yet.
 func (s *Server) partitionsMoving() bool {
 	return s.isPartitioned() &&

@@ -151,14 +151,14 @@ func (c *peerMember) Notify(events *profile.StoreEvents) {
 	c.Publish(c.database, events)
 }
 
-// sharedRestrictions is a admin.TextStore that keeps the host's restrictions in notes, which all nodes
+// sharedRestrictions is an admin.TextStore that keeps the host's restrictions in notes, which all nodes
 // receive.
 type sharedRestrictions struct{ s *Server }
 
 const restrictionsPrefix = "standing/"
 
 // Read returns the restrictions as they were received last. They are complete before this
-// node adopts its first partition.
+// node claims its first partition.
 func (r sharedRestrictions) Read(name string) (string, error) {
 	r.s.rebalancer.mu.Lock()
 	defer r.s.rebalancer.mu.Unlock()
@@ -278,7 +278,7 @@ func (s *Server) delayNotesUntilUp(ctx context.Context, patience time.Duration) 
 		return
 	}
 	s.receivedNotes.SetPaused(true)
-	s.runBackground("messages of the image before", func() {
+	s.runBackground("messages from before the handoff", func() {
 		ctx, cancel := context.WithTimeout(ctx, patience)
 		defer cancel()
 		for _, sh := range s.shards() {
@@ -316,7 +316,7 @@ func (s *Server) inheritOutbox() {
 		s.stores.inherited, err = s.rebalancer.peers.Inherit(b)
 	}
 	if err != nil {
-		s.log.Error("what the image before this one could not tell other machines, and had heard of them, is lost",
+		s.log.Error("messages to other machines, and from them, were lost in the handoff",
 			"err", err)
 	}
 }

@@ -2,7 +2,7 @@
 
 import { useState } from "preact/hooks";
 import { h } from "./texts";
-import type { Config, Foreseen, Setting } from "./ask";
+import type { Config, DryRun, Setting } from "./ask";
 import type { AskFirst } from "./Confirm";
 import { Table } from "./Table";
 
@@ -50,11 +50,11 @@ export function ConfigPage({ config, confirm }: { config: Config | null; confirm
 }
 
 /** summary is what a reload would change, a line each. */
-function summary(f: Foreseen): string[] {
+function summary(f: DryRun): string[] {
   return [...f.changes.map((c) => `${c.profile ?? h.configServer}: ${c.what} ${c.old} → ${c.new}`), ...f.profiles, ...f.refused.map((r) => `${h.configRefused} ${r}`)];
 }
 
-function Changes({ of }: { of: Foreseen }) {
+function Changes({ of }: { of: DryRun }) {
   if (of.changes.length + of.profiles.length + of.refused.length === 0) return <p data-changes="0">{h.configSame}</p>;
   return (
     <div data-changes={of.changes.length}>

@@ -228,8 +228,8 @@ export interface Setting {
   line?: number;
 }
 
-/** Foreseen is what a reload would do. */
-export interface Foreseen {
+/** DryRun is what a reload would do. */
+export interface DryRun {
   changes: { profile?: string; what: string; old: string; new: string; effect: string }[];
   profiles: string[];
   refused: string[];
@@ -239,7 +239,7 @@ export interface Config {
   file: string;
   server: Setting[];
   profiles: { name: string; inherits?: string; store: string; options: Setting[] }[];
-  reload?: Foreseen;
+  reload?: DryRun;
   mistake?: string;
 }
 
