@@ -60,4 +60,7 @@ func (rt *Runtime) Detach(ctx context.Context, empty *runner.Runner, why string,
 }
 
 // SetRemote sets the stage of a runtime whose shard is on another machine.
-func (rt *Runtime) SetRemote(where string) { rt.stage.set(where) }
+func (rt *Runtime) SetRemote(where string) {
+	rt.stage.set(where)
+	rt.stage.setError(nil)
+}

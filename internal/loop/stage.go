@@ -1,6 +1,9 @@
 package loop
 
-import "sync"
+import (
+	"fmt"
+	"sync"
+)
 
 // stage says whether a profile serves players, and if not, what it waits for.
 type stage struct {
@@ -8,6 +11,7 @@ type stage struct {
 	isUp  bool
 	why   string
 	tried bool          // it could not start at its first attempt
+	err   error         // of the last run; nil if the profile has been ready since
 	upped chan struct{} // closed when the profile was ready for the first time
 	once  sync.Once
 }
@@ -27,17 +31,27 @@ func (s *stage) set(why string) {
 	s.isUp, s.why = false, why
 }
 
+func (s *stage) setError(err error) {
+	s.mu.Lock()
+	s.err = err
+	s.mu.Unlock()
+}
+
 func (s *stage) ready() {
 	s.mu.Lock()
-	s.isUp, s.why = true, "ready"
+	s.isUp, s.why, s.err = true, "ready", nil
 	s.mu.Unlock()
 	s.once.Do(func() { close(s.upped) })
 }
 
-// Stage returns whether the profile serves players, and "ready" or what it waits for.
+// Stage returns whether the profile serves players, and "ready" or what it waits for, with the error that ended
+// the last run.
 func (rt *Runtime) Stage() (up bool, why string) {
 	rt.stage.mu.Lock()
 	defer rt.stage.mu.Unlock()
+	if err := rt.stage.err; err != nil {
+		return false, fmt.Sprintf("%s, after a failure: %v", rt.stage.why, err)
+	}
 	return rt.stage.isUp, rt.stage.why
 }
 
@@ -49,8 +63,11 @@ func (rt *Runtime) Stuck() bool {
 	return rt.stage.tried
 }
 
-// Failed records why the profile does not run at present.
-func (rt *Runtime) Failed(why string) { rt.stage.stuck(why) }
+// Failed records the error that ended a run. The profile is started again.
+func (rt *Runtime) Failed(err error) {
+	rt.stage.stuck("to be started again")
+	rt.stage.setError(err)
+}
 
 // Lived reports whether the profile has ever had a loop. Without one it has decided nothing.
 func (rt *Runtime) Lived() bool { return rt.loop.Load() != nil }

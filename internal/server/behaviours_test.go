@@ -415,11 +415,19 @@ func houseBotsMakeWay(d *deployment) {
 	}
 	bots := func(want int) {
 		d.Helper()
+		var gauges []profile.Gauges
+		defer func() {
+			if d.Failed() {
+				d.Logf("by machine: %+v", gauges)
+			}
+		}()
 		until(d, fmt.Sprintf("%d bots are here", want), func() bool {
 			stay()
 			n := 0
+			gauges = gauges[:0]
 			for _, h := range d.servers {
-				n += h.first().Figures(d.ctx).Gauges.Bots
+				g := h.first().Figures(d.ctx).Gauges
+				gauges, n = append(gauges, g), n+g.Bots
 			}
 			return n == want
 		})

@@ -160,7 +160,7 @@ func TestAllFailed(t *testing.T) {
 		func() bool { n, _ := s.profiles()[1].shards[0].failures(); return n >= 2 })
 	gather(t, s.address(), 1).players[0].move(t.Context())
 	until(t, "/readyz says which", func() bool { // between two tries
-		return strings.HasPrefix(s.readyz(), "503 ill: failed, to be started again: ")
+		return strings.HasPrefix(s.readyz(), "503 ill: to be started again, after a failure: ")
 	})
 	pgtest.Execute(t, db, `DELETE FROM schema_migrations WHERE version = 99`)
 	s.ready()

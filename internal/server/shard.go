@@ -163,7 +163,7 @@ func (sh *Shard) report(err error, pause time.Duration) {
 	sh.failCount++
 	sh.lastErr = err
 	sh.mu.Unlock()
-	sh.runtime.Failed(fmt.Sprintf("failed, to be started again: %v", err))
+	sh.runtime.Failed(err)
 	dump := sh.profile.server.dumps.write(sh.log, "crash", sh.profile.name, err)
 	select {
 	case <-sh.runtime.Up():
