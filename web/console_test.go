@@ -150,8 +150,8 @@ func TestConsole(t *testing.T) {
 	p.outage() // a request of the console to the old process may get no answer: it repeats it at the next one
 	p.press(`[data-command="handoff"]`)
 	p.press(`[data-action="confirm"]`)
-	p.told("Done", "ms gap")
-	p.reads(`[data-fact="Last handoff"]`, "ms gap")
+	p.told("Done", " gap")
+	p.reads(`[data-fact="Last handoff"]`, " gap")
 	p.reads(".audit", "handoff")
 	player.ready()
 	board := player.board()

@@ -90,7 +90,9 @@ func TestCounts(t *testing.T) {
 	}
 	during := ""
 	w, err := v.r.NewWorker(jobs, runner.WorkerOptions{Handler: func(context.Context, *runner.Tx, *runner.Delivery) error {
-		during = row("jobs")
+		if during == "" { // later runs see what has ended meanwhile
+			during = row("jobs")
+		}
 		return nil
 	}})
 	if err != nil {
@@ -104,7 +106,7 @@ func TestCounts(t *testing.T) {
 	if _, err := w.Tick(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	v.check("while one runs", during, fmt.Sprint(5, 4, 1, 0, 0))
+	v.check("while the first one runs", during, fmt.Sprint(5, 4, 1, 0, 0))
 	v.check("mails", row("mails"), fmt.Sprint(2, 1, 0, 1, 2))
 	v.act("delete", `{"queue":"mails","state":"dead","all":true}`, 200)
 	v.check("mails without dead letters", row("mails"), fmt.Sprint(2, 1, 0, 1, 0))
