@@ -19,12 +19,9 @@ type mmsghdr struct {
 	len uint32
 }
 
-// The control messages of a datagram: the struct timespec of SO_TIMESTAMPNS, and behind it the uint32 of SO_RXQ_OVFL,
-// which is absent while the counter is zero.
-const (
-	stampSpace   = unix.SizeofCmsghdr + 16
-	controlSpace = stampSpace + 24
-)
+// controlSpace has room for the control messages of a datagram: the struct timespec of SO_TIMESTAMPNS, the uint32 of
+// SO_RXQ_OVFL, which is absent while the counter is zero, and the address it was sent to.
+const controlSpace = unix.SizeofCmsghdr + 16 + unix.SizeofCmsghdr + 8 + sourceSpace
 
 // batchReader reads up to ReadBatch datagrams with one system call, into buffers that it
 // reuses.
@@ -36,7 +33,8 @@ type batchReader struct {
 	controls [ReadBatch][controlSpace]byte
 	buffers  []byte
 	packets  [ReadBatch]Packet
-	used     int // headers that the last call wrote
+	locals   [ReadBatch][16]byte // of packets: the addresses they were sent to; zero if unknown
+	used     int                 // headers that the last call wrote
 	overflow uint32
 
 	wait  bool
@@ -91,11 +89,14 @@ func (r *batchReader) batch(wait bool) ([]Packet, error) {
 		peer := wamble.Peer{Addr: addrPort(&r.names[i])}
 		data := r.buffers[i*MaxPacket:][:r.headers[i].len:MaxPacket]
 		if !isWakeUp(peer, data) {
-			packets = append(packets, Packet{Peer: peer, Data: data, At: r.stamp(i)})
+			n := len(packets)
+			r.locals[n] = [16]byte{}
+			packets = append(packets, Packet{Peer: peer, Data: data})
+			r.readControl(i, &packets[n].At, &r.locals[n])
 		}
 	}
-	if r.got > 0 {
-		r.countOverflow(r.got - 1)
+	if r.u.sources != nil && len(packets) > 0 {
+		r.u.sources.remember(packets, &r.locals)
 	}
 	return packets, nil
 }
@@ -137,39 +138,31 @@ func (r *batchReader) recv(fd uintptr) bool {
 	return true
 }
 
-// countOverflow adds the datagrams that the kernel dropped, from the counter in datagram i. The
-// counter wraps.
-func (r *batchReader) countOverflow(i int) {
-	from := 0
-	if r.stamp(i) != 0 {
-		from = stampSpace
+// readControl reads the control messages of datagram i: when the kernel received it, in nanoseconds since 1970, the
+// address it was sent to, and how many datagrams the kernel has dropped.
+func (r *batchReader) readControl(i int, at *int64, local *[16]byte) {
+	b := r.controls[i][:min(int(r.headers[i].hdr.Controllen), controlSpace)]
+	for len(b) >= unix.SizeofCmsghdr {
+		h := (*unix.Cmsghdr)(unsafe.Pointer(&b[0]))
+		size := int(h.Len)
+		if size < unix.SizeofCmsghdr || size > len(b) {
+			return
+		}
+		value := b[unix.SizeofCmsghdr:size]
+		switch [2]int32{h.Level, h.Type} {
+		case [2]int32{unix.SOL_SOCKET, unix.SO_TIMESTAMPNS}:
+			*at = int64(binary.NativeEndian.Uint64(value))*1e9 + int64(binary.NativeEndian.Uint64(value[8:]))
+		case [2]int32{unix.SOL_SOCKET, unix.SO_RXQ_OVFL}:
+			now := binary.NativeEndian.Uint32(value)
+			r.u.counts.lost.Add(uint64(now - r.overflow)) // the counter wraps
+			r.overflow = now
+		case [2]int32{unix.IPPROTO_IP, unix.IP_PKTINFO}:
+			copy(local[:], value[4:8])
+		case [2]int32{unix.IPPROTO_IPV6, unix.IPV6_PKTINFO}:
+			copy(local[:], value[:16])
+		}
+		b = b[min((size+7)&^7, len(b)):]
 	}
-	if value := r.control(i, from, unix.SO_RXQ_OVFL, 4); value != nil {
-		now := binary.NativeEndian.Uint32(value)
-		r.u.counts.lost.Add(uint64(now - r.overflow))
-		r.overflow = now
-	}
-}
-
-// stamp returns when the kernel received datagram i, 0 if it does not say.
-func (r *batchReader) stamp(i int) int64 {
-	value := r.control(i, 0, unix.SO_TIMESTAMPNS, 16)
-	if value == nil {
-		return 0
-	}
-	return int64(binary.NativeEndian.Uint64(value))*1e9 + int64(binary.NativeEndian.Uint64(value[8:]))
-}
-
-// control returns the value of the control message at a place of datagram i, nil if there is none of the type.
-func (r *batchReader) control(i, from int, typ int32, size int) []byte {
-	if int(r.headers[i].hdr.Controllen) < from+unix.SizeofCmsghdr+size {
-		return nil
-	}
-	c := (*unix.Cmsghdr)(unsafe.Pointer(&r.controls[i][from]))
-	if c.Level != unix.SOL_SOCKET || c.Type != typ {
-		return nil
-	}
-	return r.controls[i][from+unix.SizeofCmsghdr:][:size]
 }
 
 // batchWriter sends up to WriteBatch datagrams with one system call.
@@ -179,6 +172,7 @@ type batchWriter struct {
 	headers [WriteBatch]mmsghdr
 	names   [WriteBatch]unix.RawSockaddrInet6
 	vectors [WriteBatch]unix.Iovec
+	sources [WriteBatch][sourceSpace]byte
 
 	from, to int       // headers that are not sent yet
 	until    time.Time // when the wait for room ends; zero before the first wait
@@ -237,6 +231,10 @@ func (w *batchWriter) batch(out Outgoing, first, end int) error {
 func (w *batchWriter) fill(out Outgoing, first, end int) {
 	w.from, w.to, w.until = 0, 0, time.Time{}
 	node := w.u.node.Load()
+	if w.u.sources != nil {
+		w.u.sources.mu.Lock()
+		defer w.u.sources.mu.Unlock()
+	}
 	for p := first; p < end; p++ {
 		peer, data := out.At(p)
 		if peer.Stream() || isRemote(node, peer) {
@@ -251,6 +249,15 @@ func (w *batchWriter) fill(out Outgoing, first, end int) {
 		w.headers[i].hdr.Namelen = n
 		w.vectors[i].Base = unsafe.SliceData(data)
 		w.vectors[i].SetLen(len(data))
+		if w.u.sources != nil {
+			h := &w.headers[i].hdr
+			h.Control = nil
+			n := w.u.sources.put(&w.sources[i], peer.Addr, w.v6)
+			if n > 0 {
+				h.Control = &w.sources[i][0]
+			}
+			h.SetControllen(n)
+		}
 		w.to++
 	}
 }

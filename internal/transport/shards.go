@@ -131,6 +131,7 @@ func newPorts(udps []*UDP, tcp *net.TCPListener, o Options, n int) ([]*Port, err
 	}
 	s := &shards{}
 	for k, u := range udps {
+		u.sources = udps[0].sources // a shard answers what another one's socket has received
 		s.ports = append(s.ports, newPort(u, s, k))
 	}
 	first := s.ports[0]

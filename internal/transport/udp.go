@@ -30,6 +30,8 @@ type UDP struct {
 	armed  time.Time // the read deadline that was set last
 	stale  bool      // the socket's deadline may differ from armed
 
+	sources *sources // nil if the socket is bound to one address; shared by the sockets of a number
+
 	mu    sync.Mutex // guards write
 	write *batchWriter
 
@@ -141,6 +143,9 @@ func newUDP(conn *net.UDPConn, o UDPOptions) (*UDP, error) {
 	if err != nil {
 		u.socket.Close()
 		return nil, fmt.Errorf("udp socket %s: %w", u.local, err)
+	}
+	if u.local.Addr().IsUnspecified() {
+		u.sources = newSources(u.socket, v6)
 	}
 	u.fixed = o.Buffer > 0
 	u.roomy = !u.fixed

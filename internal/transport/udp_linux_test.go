@@ -451,3 +451,54 @@ func TestSockaddr(t *testing.T) {
 		t.Errorf("unknown family gives %v", got)
 	}
 }
+
+// TestUDPSources: a socket that is bound to all addresses answers from the one that the peer has last written to.
+func TestUDPSources(t *testing.T) {
+	for _, c := range []struct {
+		name, listen, from string
+		at                 []string // addresses of the machine that the client writes to in turn
+	}{
+		{"dual socket, IPv4", "[::]:0", "127.0.0.1:0", []string{"127.0.0.2", "127.0.0.3", "127.0.0.1"}},
+		{"dual socket, IPv6", "[::]:0", "[::1]:0", []string{"::1", "::1"}},
+		{"all of IPv4", "0.0.0.0:0", "127.0.0.1:0", []string{"127.0.0.2", "127.0.0.3", "127.0.0.1"}},
+		{"one address", "127.0.0.9:0", "127.0.0.1:0", []string{"127.0.0.9"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			server, client := listenTestUDP(t, c.listen, UDPOptions{}), listenTestUDP(t, c.from, UDPOptions{})
+			for _, host := range c.at {
+				if err := client.Write(Packets{{Peer: to(server, host), Data: []byte("ping")}}); err != nil {
+					t.Fatal(err)
+				}
+				peer := collect(t, server, 1)[0].Peer
+				for range 2 {
+					if err := server.Write(Packets{{Peer: peer, Data: []byte("pong")}}); err != nil {
+						t.Fatal(err)
+					}
+					if got := collect(t, client, 1)[0].Peer; got != to(server, host) {
+						t.Errorf("the answer to a packet for %s comes from %v", host, got.Addr)
+					}
+				}
+			}
+		})
+	}
+}
+
+// TestUDPSourcesBounded: of two peers with the same place the second is known, and the kernel chooses for the first.
+func TestUDPSourcesBounded(t *testing.T) {
+	s := &sources{}
+	first := netip.MustParseAddrPort("10.0.0.1:1")
+	second := first
+	for s.place(second) != s.place(first) || second == first {
+		second = netip.AddrPortFrom(first.Addr(), second.Port()+1)
+	}
+	var locals [ReadBatch][16]byte
+	locals[0], locals[1] = [16]byte{127, 0, 0, 2}, [16]byte{127, 0, 0, 3}
+	s.remember([]Packet{{Peer: wamble.Peer{Addr: first}}, {Peer: wamble.Peer{Addr: second}}}, &locals)
+	var b [sourceSpace]byte
+	if n := s.put(&b, first, false); n != 0 {
+		t.Errorf("the first has a message of %d bytes", n)
+	}
+	if n := s.put(&b, second, false); n == 0 || !bytes.Equal(b[unix.SizeofCmsghdr+4:][:4], []byte{127, 0, 0, 3}) {
+		t.Errorf("the second has %d bytes, %v", n, b)
+	}
+}

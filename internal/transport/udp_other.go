@@ -42,6 +42,11 @@ func (r *batchReader) batch(wait bool) ([]Packet, error) {
 // full is for Linux: here a datagram waits in the kernel's order until it is read.
 func (r *batchReader) full() bool { return false }
 
+// sources is for Linux: other kernels choose the source address by the route.
+type sources struct{}
+
+func newSources(*socket, bool) *sources { return nil }
+
 type batchWriter struct{ u *UDP }
 
 func newBatchWriter(u *UDP, _ bool) *batchWriter { return &batchWriter{u: u} }
