@@ -95,7 +95,7 @@ func (p *diagnosis) add(v Severity, subject, advice, format string, args ...any)
 
 // diagnoses is the list of all checks.
 var diagnoses = []func(*diagnosis){
-	(*diagnosis).directory, (*diagnosis).disk, (*diagnosis).ports, (*diagnosis).addresses, (*diagnosis).listeners,
+	(*diagnosis).directory, (*diagnosis).disk, (*diagnosis).ports, (*diagnosis).listeners,
 	(*diagnosis).buffers, (*diagnosis).files, (*diagnosis).clock, (*diagnosis).databases, (*diagnosis).journal,
 	(*diagnosis).secrets, (*diagnosis).encryption, (*diagnosis).logins, (*diagnosis).engines,
 }
@@ -242,48 +242,6 @@ func (p *diagnosis) ports() {
 			p.add(SeverityError, subject, "choose another port, or end who has it ('ss -lntup' tells)", "%v", err)
 		}
 	}
-}
-
-// addresses warns if the kernel may answer players from another address than they used: a
-// profile listens on all addresses, and an interface has several of one kind.
-func (p *diagnosis) addresses() {
-	interfaces, err := net.Interfaces()
-	if err != nil {
-		return // the addresses are not known
-	}
-	var several []string
-	for _, i := range interfaces {
-		list, _ := i.Addrs()
-		several = append(several, sameFamily(list)...)
-	}
-	for _, cfg := range p.profiles {
-		if cfg.Network.ListenAddress == "" && cfg.Network.UDPEnabled && len(several) > 0 {
-			p.add(SeverityWarning, "listen-address of "+cfg.Name,
-				`(def listen-address "ADDRESS"), the one that players use`,
-				"it is unset, and this machine has %s: a UDP answer may leave from another one than was asked, and "+
-					"clients drop it", strings.Join(several, ", "))
-		}
-	}
-}
-
-// sameFamily returns the addresses of an interface among which the kernel may choose the source
-// of an answer: those of one family, all public or all private, if there are several.
-func sameFamily(list []net.Addr) (several []string) {
-	type kind struct{ ipv4, private bool }
-	kinds := map[kind][]string{}
-	for _, a := range list {
-		if prefix, err := netip.ParsePrefix(a.String()); err == nil && prefix.Addr().IsGlobalUnicast() {
-			k := kind{prefix.Addr().Is4(), prefix.Addr().IsPrivate()}
-			kinds[k] = append(kinds[k], prefix.Addr().String())
-		}
-	}
-	for _, same := range kinds {
-		if len(same) > 1 {
-			several = append(several, same...)
-		}
-	}
-	slices.Sort(several)
-	return several
 }
 
 const lowPort = "use a port above 1023, or let the unit have AmbientCapabilities=CAP_NET_BIND_SERVICE, or " +

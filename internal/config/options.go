@@ -203,8 +203,7 @@ type Standing struct {
 // number unless told otherwise.
 type Network struct {
 	// ListenAddress is the IP address to listen on. Unset means all, IPv6 and
-	// IPv4. On a machine with several name the one that players use: an answer
-	// over UDP may leave from another one otherwise, and clients drop it.
+	// IPv4; answers leave from the address that was asked.
 	ListenAddress string `option:"listen-address" default:"" range:"0..45" check:"address" room:"transport" reload:"listener"`
 
 	// ClusterEndpoints are the hosts at which players reach the machines that

@@ -15,13 +15,12 @@ import (
 	"testing"
 	"time"
 
-	"wamble/internal/admin"
 	"wamble/internal/prooftest"
 )
 
 // TestKeepalived: players who know one address only, that of the manual's example for
-// keepalived, play on when the machine that has it is killed, is cut off, and stops. All
-// answers come from that address.
+// keepalived, play on when the machine that has it is killed, is cut off, and stops. The machines listen on all
+// addresses, and answers come from that one.
 func TestKeepalived(t *testing.T) {
 	prooftest.Needs(t, "root and keepalived")
 	const address = "192.0.2.10"
@@ -32,19 +31,14 @@ func TestKeepalived(t *testing.T) {
 	if !strings.Contains(example, address+"/24") || !strings.Contains(example, "interface eth0\n") {
 		t.Fatalf("the example is not the one that is known here:\n%s", example)
 	}
-	listen := manualBlock(t, fmt.Sprintf(`(def listen-address %q) (def admin-listen "127.0.0.1:8887")`, address))
-	setting, value, _ := strings.Cut(strings.TrimSpace(manualBlock(t, "net.ipv4.ip_nonlocal_bind = 1")), " = ")
 	for i, m := range f.machines {
 		site, port := f.sites[i], fmt.Sprint("lan", i+1)
 		f.net.must(f.net.router.wire(fmt.Sprintf("link add name %s type veth peer name eth1 netns /proc/%d/fd/%d", port,
 			os.Getpid(), site.file.Fd()),
 			fmt.Sprintf("link set %s master lan up", port)))
 		f.net.must(site.wire("link set eth1 up", fmt.Sprintf("address add 192.0.2.%d/24 dev eth1", 11+i)))
-		f.net.must(site.within(func() error {
-			return os.WriteFile("/proc/sys/"+strings.ReplaceAll(setting, ".", "/"), []byte(value), 0)
-		}))
 		m.text = strings.NewReplacer(fmt.Sprintf("(def listen-address %q)", m.ip), "",
-			`(def admin-listen "127.0.0.1:0")`, "").Replace(m.text) + listen
+			`(def admin-listen "127.0.0.1:0")`, `(def admin-listen "127.0.0.1:8887")`).Replace(m.text)
 		m.begin(t)
 		keepAlive(t, site, strings.Replace(example, "interface eth0\n", "interface eth1\n", 1))
 	}
@@ -87,49 +81,6 @@ func TestKeepalived(t *testing.T) {
 	f.crowd.finish()
 	second.child.end()
 	f.crowd.verify(t, openPostgres(t, f.database()))
-}
-
-// TestDoctorSeveralAddresses: the doctor warns on a machine with several addresses, unless
-// the configuration names one or there is no UDP.
-func TestDoctorSeveralAddresses(t *testing.T) {
-	prooftest.Needs(t, "root and keepalived")
-	site := newSite(t)
-	warned := func(conf string) (text string) {
-		t.Helper()
-		c := loadConf(t, `(def port 0) (def admin-listen "") (def disk-reserve-mb 0)`+conf)
-		err := site.within(func() error {
-			for _, f := range Examine(t.Context(), c, t.TempDir()) {
-				if f.Subject == "listen-address of default" && f.Verdict == admin.SeverityWarning && f.Advice != "" {
-					text = f.Text
-				}
-			}
-			return nil
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return text
-	}
-	wire := func(lines ...string) {
-		t.Helper()
-		if err := site.wire(lines...); err != nil {
-			t.Fatal(err)
-		}
-	}
-	wire("link add name lan type bridge", "address add 192.0.2.2/24 dev lan", "address add 2001:db8::2/64 dev lan",
-		"link add name pod type bridge", "address add 172.17.0.1/16 dev pod")
-	if got := warned(""); got != "" {
-		t.Errorf("one address of each kind: %s", got)
-	}
-	wire("address add 192.0.2.10/24 dev lan")
-	if got := warned(""); !strings.Contains(got, "192.0.2.10, 192.0.2.2:") {
-		t.Errorf("two addresses: got %q", got)
-	}
-	for _, conf := range []string{`(def listen-address "127.0.0.1")`, `(def udp-enabled 0)`} {
-		if got := warned(conf); got != "" {
-			t.Errorf("%s: %s", conf, got)
-		}
-	}
 }
 
 // keepAlive runs keepalived at a site until the test ends.
