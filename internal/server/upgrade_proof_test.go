@@ -34,7 +34,7 @@ func build(t *testing.T, commit string) release {
 	run := func(in, name string, args ...string) string {
 		t.Helper()
 		c := exec.Command(name, args...)
-		c.Dir = in
+		c.Dir, c.Env = in, append(os.Environ(), "CGO_ENABLED=0")
 		out, err := c.CombinedOutput()
 		if err != nil {
 			t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, out)
