@@ -27,10 +27,12 @@ func (c Class) String() string { return [...]string{"player", "proven", "rest"}[
 const (
 	maxPlayerWaits = 1 << 12
 	maxProvenWaits = 1 << 10
-	maxRestWaits   = 1 << 11 // of hosts with few datagrams, and as many of the others
-	fewOfHost      = 2       // datagrams of a host that go before those of hosts with more
-	maxRestAge     = 250 * time.Millisecond
-	strainedAge    = 100 * time.Millisecond
+	maxRestWaits   = 1 << 11                // of hosts with few datagrams, and as many of the others
+	fewOfHost      = 2                      // datagrams of a host that go before those of hosts with more
+	maxAge         = 2 * time.Second        // of the rest; later the sender has given up
+	maxRestAge     = 250 * time.Millisecond // while more than fewRestWaits wait
+	strainedAge    = 100 * time.Millisecond // the same
+	fewRestWaits   = 32
 	strainedTime   = 500 * time.Millisecond
 	calmTime       = 250 * time.Millisecond // a process with little of a processor pauses for 100 ms at times
 	minRepeat      = 100                    // milliseconds from a datagram to a copy of it that counts as sent again
@@ -145,7 +147,7 @@ func (q *Intake) Add(now time.Duration, class Class, cookie bool, from wamble.Pe
 	again := false
 	if class == ClassRest {
 		again = q.sentBefore(sum, at)
-		old := now-at > maxRestAge
+		old := q.tooOld(now, at)
 		if old {
 			q.noteLate(now)
 		}
@@ -277,14 +279,25 @@ func (q *Intake) dropOld(now time.Duration, of int) {
 	ring := &q.queues[of]
 	for ring.len() > 0 {
 		w := ring.at(ring.head)
-		if late := now-w.At > strainedAge; !w.dropped && late {
+		if late := now-w.At > strainedAge; !w.dropped && late && q.restLen() > fewRestWaits {
 			q.noteLate(now)
 		}
-		if !w.dropped && now-w.At <= maxRestAge {
+		if !w.dropped && !q.tooOld(now, w.At) {
 			return
 		}
 		q.dropOldest(of)
 	}
+}
+
+// tooOld reports whether a datagram of the rest is dropped that was received at a time. If few wait, a late one is
+// processed: a process that seldom gets a processor reads everything late.
+func (q *Intake) tooOld(now, at time.Duration) bool {
+	return now-at > maxAge || now-at > maxRestAge && q.restLen() > fewRestWaits
+}
+
+// restLen returns how many datagrams of the rest wait, with some that are dropped already.
+func (q *Intake) restLen() int {
+	return q.queues[repeated].len() + q.queues[fewRest].len() + q.queues[manyRest].len()
 }
 
 // noteLate notes that the rest is more than can be processed in time.

@@ -109,7 +109,7 @@ func TestIntakeOrder(t *testing.T) {
 
 // TestIntakeDrops: what an intake does not take, and what it forgets again.
 func TestIntakeDrops(t *testing.T) {
-	old := at(0) + maxRestAge + 1
+	old := at(0) + maxAge + 1
 	for _, tc := range []struct {
 		name string
 		do   func(q *Intake)
@@ -173,6 +173,27 @@ func TestIntakeDropRest(t *testing.T) {
 	got := q.order(t, at(minRepeat+1))
 	if !slices.Equal(got, want) || q.Shed() != [Classes]uint64{ClassRest: 4} || q.held != (Intake{}).held {
 		t.Errorf("got %v, dropped %v, want %v", got, q.Shed(), want)
+	}
+}
+
+// TestIntakeLate: while few wait, those are processed that come late, and nothing is strained; of many the oldest are
+// dropped.
+func TestIntakeLate(t *testing.T) {
+	for _, more := range []int{0, 3} {
+		var q Intake
+		now := at(0) + maxRestAge + 1
+		for n := range fewRestWaits + more {
+			q.Add(at(n), ClassRest, false, forged(n), at(n), hello(wamble.Token{}, uint32(n)))
+		}
+		now += at(fewRestWaits + more)
+		got := q.order(t, now)
+		if len(got) != fewRestWaits || q.Shed() != [Classes]uint64{ClassRest: uint64(more)} || (q.late == now) != (more > 0) {
+			t.Errorf("%d: got %d, dropped %v, late at %v", fewRestWaits+more, len(got), q.Shed(), q.late)
+		}
+		q.Add(now, ClassRest, false, carol, now-maxRestAge-1, hello(wamble.Token{}, 1))
+		if got := q.order(t, now); len(got) != 1 {
+			t.Errorf("a late one alone: got %v", got)
+		}
 	}
 }
 
