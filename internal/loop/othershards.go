@@ -80,7 +80,7 @@ func (ls *loads) askOtherShards(ctx context.Context, load profile.Load) *profile
 	}
 	switch {
 	case reply != nil:
-		in.Answer = &profile.Answer{Told: reply}
+		in.Answer = &profile.Answer{Board: reply}
 	case away || ls.inTransit(ctx, load.Ask.Board):
 		in.Outcome = profile.Away
 	}

@@ -91,7 +91,7 @@ type Mesh struct {
 	subscriptions map[string]bool   // names of events this node subscribes to
 	listed        map[string]string // names of the nodes that may connect, by key
 	relisted      chan struct{}     // closed when listed is replaced
-	told          time.Time         // when Options.Unlisted was called last
+	unlistedAt    time.Time         // when Options.Unlisted was called last
 	unlisted      int               // connections that wait for their key to be listed, at most maxUnproven
 
 	subscribersMu sync.RWMutex
@@ -281,9 +281,9 @@ func (m *Mesh) awaitListed(key string) string {
 	for {
 		m.mu.Lock()
 		name, relisted := m.listed[key], m.relisted
-		tell := name == "" && m.o.Unlisted != nil && time.Since(m.told) >= unlistedEvery
+		tell := name == "" && m.o.Unlisted != nil && time.Since(m.unlistedAt) >= unlistedEvery
 		if tell {
-			m.told = time.Now()
+			m.unlistedAt = time.Now()
 		}
 		m.mu.Unlock()
 		if name != "" {

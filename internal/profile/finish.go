@@ -136,5 +136,5 @@ func (p *Profile) notifyPrize(prize *reward.Prize, s *session.Session, out *Outp
 	w := &p.rewards
 	w.text = prize.AppendText(w.text[:0])
 	p.notify(s.Token(), prize.Board, wire.ServerNotification{Type: wire.NoticePotPayout, Text: w.text}, out)
-	w.prizes.Told(p.clock.since, prize)
+	w.prizes.Sent(p.clock.since, prize)
 }

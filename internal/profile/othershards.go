@@ -67,10 +67,10 @@ func (p *Profile) askOtherShards(r *request, ask BoardRequest, out *Output) (*Bo
 		return nil, done
 	}
 	if in := r.answerTo(OtherShardsOf); in != nil {
-		if in.Answer == nil || in.Answer.Told == nil || !in.Answer.Told.Known {
+		if in.Answer == nil || in.Answer.Board == nil || !in.Answer.Board.Known {
 			return nil, done
 		}
-		return in.Answer.Told, done
+		return in.Answer.Board, done
 	}
 	ask.Board, ask.Session, ask.Token = r.h.Board, r.session.ID(), r.h.Token
 	return nil, p.ask(r, Load{Subject: OtherShardsOf, Token: r.h.Token, Ask: ask}, out)

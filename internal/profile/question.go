@@ -36,7 +36,7 @@ const (
 	// First.Renamed is set, the identity gets the name with that time, unless another player has it or the
 	// identity must keep its own name; Answer.Player is the result.
 	NameOf
-	// OtherShardsOf asks the other shards of the profile about Ask, in Answer.Told.
+	// OtherShardsOf asks the other shards of the profile about Ask, in Answer.Board.
 	OtherShardsOf
 )
 
@@ -63,5 +63,5 @@ type Answer struct {
 	Reservations []wamble.Reservation
 	Accepted     bool
 	Sessions     []wamble.Session
-	Told         *BoardReply `json:",omitempty"`
+	Board        *BoardReply `json:"Told,omitempty"`
 }

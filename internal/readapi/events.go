@@ -88,10 +88,10 @@ func (a *API) events(w http.ResponseWriter, r reader) error {
 		buf: []byte("retry: 1000\n\n")}
 	if id, shards := lastEvent(r), max(1, a.o.Events.Shards); id == "" {
 		s.fresh = true
-	} else if s.spot.at, err = placesOf(id, name, shards); err != nil {
+	} else if s.spot.at, err = positionOf(id, name, shards); err != nil {
 		return err
 	} else if s.spot.at == nil { // the id is of another journal: the reader has missed all
-		s.spot.at = make(places, shards)
+		s.spot.at = make(position, shards)
 	}
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
@@ -293,8 +293,8 @@ func (f *filter) learn(ctx context.Context, a *API, page []event) error {
 
 // names caches the handles of sessions for namesGood.
 type names struct {
-	mu   sync.Mutex
-	kept map[wamble.SessionID]named
+	mu     sync.Mutex
+	cached map[wamble.SessionID]named
 }
 
 type named struct {
@@ -309,7 +309,7 @@ func (n *names) of(now time.Time, page []event) (known map[wamble.SessionID]stri
 	known = map[wamble.SessionID]string{}
 	for _, e := range page {
 		id := e.happened.Session
-		if v, ok := n.kept[id]; ok && !now.After(v.until) {
+		if v, ok := n.cached[id]; ok && !now.After(v.until) {
 			known[id] = v.handle
 		} else if id != 0 && !slices.Contains(unknown, id) {
 			unknown = append(unknown, id)
@@ -322,10 +322,10 @@ func (n *names) of(now time.Time, page []event) (known map[wamble.SessionID]stri
 func (n *names) keep(now time.Time, ids []wamble.SessionID, handles map[wamble.SessionID]string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.kept == nil || len(n.kept)+len(ids) > maxNames {
-		n.kept = map[wamble.SessionID]named{}
+	if n.cached == nil || len(n.cached)+len(ids) > maxNames {
+		n.cached = map[wamble.SessionID]named{}
 	}
 	for _, id := range ids {
-		n.kept[id] = named{handles[id], now.Add(namesGood)}
+		n.cached[id] = named{handles[id], now.Add(namesGood)}
 	}
 }

@@ -14,8 +14,8 @@ import (
 // permits caches decisions of the policy for permitGood, so that not every request asks the
 // profile.
 type permits struct {
-	mu   sync.Mutex
-	kept map[permit]decision
+	mu     sync.Mutex
+	cached map[permit]decision
 }
 
 // permit is a cache key: a reader and the last of the rights, which identifies the others.
@@ -45,7 +45,7 @@ func (a *API) admit(ctx context.Context, who Who, rights []Right) error {
 	}
 	now := a.o.Now()
 	a.permits.mu.Lock()
-	v, known := a.permits.kept[key]
+	v, known := a.permits.cached[key]
 	a.permits.mu.Unlock()
 	if !known || !now.Before(v.until) {
 		err := a.o.Admit(ctx, who, rights)
@@ -91,8 +91,8 @@ func (a *API) storedSession(who Who) (*wamble.Session, error) {
 func (p *permits) keep(key permit, v decision) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.kept == nil || len(p.kept) >= maxPermits {
-		p.kept = map[permit]decision{}
+	if p.cached == nil || len(p.cached) >= maxPermits {
+		p.cached = map[permit]decision{}
 	}
-	p.kept[key] = v
+	p.cached[key] = v
 }

@@ -47,8 +47,8 @@ type Stream struct {
 	mu      sync.Mutex
 	events  []event       // of all shards; about maxEvents; none while a shard is idle
 	first   uint64        // number of events[0], counted since the start of the process
-	parts   []part        // the shards
-	seen    places        // after the last event
+	parts   []shardState  // the shards
+	seen    position      // after the last event
 	changed chan struct{} // closed by wake; nil if nothing waits for it
 	stopped bool
 	readers int
@@ -56,19 +56,19 @@ type Stream struct {
 	asked   time.Time // when another node with readers asked last
 }
 
-// part is the state of one shard in a stream.
-type part struct {
-	known bool    // end is known
-	end   place   // after the last message
-	start place   // where readers begin who came before the end was known
-	begun bool    // the shard is not idle: base and fresh are valid
-	base  place   // all later events are in Stream.events or fresh
-	fresh []event // not merged into Stream.events yet
-	held  *hold   // what events of all shards wait for; nil for nothing
+// shardState is the state of one shard in a stream.
+type shardState struct {
+	known   bool     // end is known
+	end     place    // after the last message
+	start   place    // where readers begin who came before the end was known
+	begun   bool     // the shard is not idle: base and fresh are valid
+	base    place    // all later events are in Stream.events or fresh
+	fresh   []event  // not merged into Stream.events yet
+	barrier *barrier // what events of all shards wait for; nil for nothing
 }
 
-// hold makes later events wait, because a shard may have older ones that were not added yet.
-type hold struct {
+// barrier makes later events wait, because a shard may have older ones that were not added yet.
+type barrier struct {
 	until uint64    // it ends when the shard's messages up to this one are added
 	from  time.Time // events before this time do not wait
 }
@@ -80,9 +80,9 @@ const maxEvents = 8192
 // back. To add the events again would cost more.
 const readersReturn = 20 * time.Second
 
-// part returns the state of a shard. If its end is not known yet, it is after the message
+// shardState returns the state of a shard. If its end is not known yet, it is after the message
 // through.
-func (s *Stream) part(shard int, through uint64) *part {
+func (s *Stream) shardState(shard int, through uint64) *shardState {
 	s.init()
 	p := &s.parts[shard]
 	if !p.known {
@@ -94,8 +94,8 @@ func (s *Stream) part(shard int, through uint64) *part {
 // init makes the shards of the zero value.
 func (s *Stream) init() {
 	if s.parts == nil {
-		s.parts = make([]part, max(1, s.Shards))
-		s.seen = make(places, len(s.parts))
+		s.parts = make([]shardState, max(1, s.Shards))
+		s.seen = make(position, len(s.parts))
 	}
 }
 
@@ -104,20 +104,20 @@ func (s *Stream) init() {
 func (s *Stream) Wanted(shard int, through uint64, now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	p := s.part(shard, through)
+	p := s.shardState(shard, through)
 	if s.observed(now) || now.Sub(s.asked) < readersReturn {
 		return true
 	}
 	if p.begun {
-		s.rest(shard)
+		s.makeIdle(shard)
 	}
 	p.end = place{through + 1, 0}
 	return false
 }
 
-// rest makes a shard idle and drops its events. Those of the other shards are merged anew
+// makeIdle makes a shard idle and drops its events. Those of the other shards are merged anew
 // when it becomes active again.
-func (s *Stream) rest(shard int) {
+func (s *Stream) makeIdle(shard int) {
 	for _, e := range s.events {
 		p := &s.parts[e.shard]
 		p.fresh = append(p.fresh, event{shard: e.shard, happened: e.happened})
@@ -191,17 +191,17 @@ func (s *Stream) Known(shard int) (through uint64, known bool) {
 func (s *Stream) Meet(shard int, through uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.part(shard, through)
+	s.shardState(shard, through)
 }
 
-// Hold makes the events of all shards at from and later wait until the messages of this shard up to until
+// SetBarrier makes the events of all shards at from and later wait until the messages of this shard up to until
 // are added, whose events may be older: a board may have gone on from this shard to another one. It replaces an
-// earlier Hold of the shard.
-func (s *Stream) Hold(shard int, until uint64, from time.Time) {
+// earlier barrier of the shard.
+func (s *Stream) SetBarrier(shard int, until uint64, from time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.init()
-	s.parts[shard].held = &hold{until, from}
+	s.parts[shard].barrier = &barrier{until, from}
 }
 
 // Forget makes a shard idle, and its end unknown.
@@ -212,9 +212,9 @@ func (s *Stream) Forget(shard int) {
 		return
 	}
 	if s.parts[shard].begun {
-		s.rest(shard)
+		s.makeIdle(shard)
 	}
-	s.parts[shard].known, s.parts[shard].held = false, nil
+	s.parts[shard].known, s.parts[shard].barrier = false, nil
 }
 
 // Observed reports whether the stream has readers, or had some within readersReturn.
@@ -252,7 +252,7 @@ func (s *Stream) leave(now time.Time) {
 
 type event struct {
 	shard    int
-	at       places // after the event and all events before it
+	at       position // after the event and all events before it
 	happened Happened
 	text     []byte // encoded for sending; made at the first read
 }
@@ -265,9 +265,9 @@ func (e *event) next() place { return place{e.happened.Seq, e.happened.Place + 1
 func (s *Stream) Add(shard int, after, through uint64, list []Happened) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	p := s.part(shard, through)
+	p := s.shardState(shard, through)
 	if p.begun && after >= p.end.seq {
-		s.rest(shard)
+		s.makeIdle(shard)
 	}
 	if !p.begun {
 		p.begun, p.base, p.end = true, place{after + 1, 0}, place{after + 1, 0}
@@ -279,8 +279,8 @@ func (s *Stream) Add(shard int, after, through uint64, list []Happened) {
 		}
 	}
 	p.end.seq = max(p.end.seq, through+1)
-	if p.held != nil && through >= p.held.until {
-		p.held = nil
+	if p.barrier != nil && through >= p.barrier.until {
+		p.barrier = nil
 	}
 	s.mergeFresh(shard)
 }
@@ -318,7 +318,7 @@ func tooMany(events []event) int {
 
 // begun reports whether no shard is idle.
 func (s *Stream) begun() bool {
-	return s.parts != nil && !slices.ContainsFunc(s.parts, func(p part) bool { return !p.begun })
+	return s.parts != nil && !slices.ContainsFunc(s.parts, func(p shardState) bool { return !p.begun })
 }
 
 // merge appends the fresh events of all shards to the stream, by time, so that the moves of a
@@ -328,9 +328,9 @@ func (s *Stream) merge() {
 	for i := range s.parts {
 		n += len(s.parts[i].fresh)
 	}
-	all := make(places, n*len(s.parts))
+	all := make(position, n*len(s.parts))
 	for {
-		var next *part
+		var next *shardState
 		for i := range s.parts {
 			if p := &s.parts[i]; len(p.fresh) > 0 &&
 				(next == nil || p.fresh[0].happened.at().Before(next.fresh[0].happened.at())) {
@@ -356,7 +356,7 @@ func (s *Stream) merge() {
 
 // waits reports whether an event of this time waits for a shard.
 func (s *Stream) waits(at time.Time) bool {
-	return slices.ContainsFunc(s.parts, func(p part) bool { return p.held != nil && !at.Before(p.held.from) })
+	return slices.ContainsFunc(s.parts, func(p shardState) bool { return p.barrier != nil && !at.Before(p.barrier.from) })
 }
 
 func (h *Happened) at() time.Time {

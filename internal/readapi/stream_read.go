@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// This file has the reading side of a Stream: positions, pages and encoding.
+// This file has the reading side of a Stream: position, pages and encoding.
 
 // place is a position in the events of one shard.
 type place struct {
@@ -18,11 +18,11 @@ type place struct {
 
 func (p place) before(q place) bool { return p.seq < q.seq || p.seq == q.seq && p.past < q.past }
 
-// places is a position in the stream: one place for each shard.
-type places []place
+// position is a position in the stream: one place for each shard.
+type position []place
 
 // raise sets p to the maximum of p and q in each shard.
-func (p places) raise(q places) {
+func (p position) raise(q position) {
 	for i := range p {
 		if p[i].before(q[i]) {
 			p[i] = q[i]
@@ -33,7 +33,7 @@ func (p places) raise(q places) {
 // spot is a reader's state: the position after the last event received, and the number of the
 // next event to look at.
 type spot struct {
-	at   places
+	at   position
 	next uint64
 }
 
@@ -42,7 +42,7 @@ type spot struct {
 func (s *Stream) end(waited bool) (spot, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	at, known := make(places, len(s.parts)), s.parts != nil
+	at, known := make(position, len(s.parts)), s.parts != nil
 	for i, p := range s.parts {
 		if at[i] = p.end; waited {
 			at[i] = p.start
@@ -58,7 +58,7 @@ const streamPage = 256
 // read returns a page of events after a spot, and moves the spot. Missed says that events
 // after the spot are no longer kept; then the page begins at from. While a shard is idle, it
 // returns nothing.
-func (s *Stream) read(name string, to *spot) (page []event, from places, missed bool) {
+func (s *Stream) read(name string, to *spot) (page []event, from position, missed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.begun() {
@@ -117,7 +117,7 @@ func sse(dst []byte, id, kind string, data []byte) []byte {
 }
 
 // id encodes a position in the stream of the journal with a name.
-func (p places) id(name string) string {
+func (p position) id(name string) string {
 	text := []byte(name)
 	for _, at := range p {
 		text = strconv.AppendUint(append(text, '-'), at.seq, 10)
@@ -126,9 +126,9 @@ func (p places) id(name string) string {
 	return string(text)
 }
 
-// placesOf decodes an id. It returns nil for one of another journal, or of another number of
+// positionOf decodes an id. It returns nil for one of another journal, or of another number of
 // shards.
-func placesOf(id, name string, shards int) (p places, err error) {
+func positionOf(id, name string, shards int) (p position, err error) {
 	parts := strings.Split(id, "-")
 	if len(parts) < 3 || len(parts)%2 == 0 || len(parts[0]) != 8 {
 		return nil, badf("Last-Event-ID is the id of an event")

@@ -41,8 +41,8 @@ func (d *drained) list(after, through uint64) (told []Happened) {
 	return told
 }
 
-// places returns the place after each move.
-func (d *drained) places() (all places) {
+// positions returns the place after each move.
+func (d *drained) positions() (all position) {
 	for _, h := range d.list(0, d.through) {
 		all = append(all, place{h.Seq, h.Place + 1})
 	}
@@ -97,11 +97,11 @@ func TestStreamHasNoGap(t *testing.T) {
 		}
 		begin()
 		to, _ := s.end(false)
-		got := make([]places, len(drains))
+		got := make([]position, len(drains))
 		here := false
 		last := to.at.id(name) // that the reader has got
 		come := func() {
-			at, err := placesOf(last, name, len(drains))
+			at, err := positionOf(last, name, len(drains))
 			if err != nil || at == nil {
 				t.Fatalf("seed %d: %q is no place: %v", seed, last, err)
 			}
@@ -126,7 +126,7 @@ func TestStreamHasNoGap(t *testing.T) {
 				}
 			}
 			for i := range from { // the events that the reader goes without
-				got[i] = slices.DeleteFunc(drains[i].places(), func(p place) bool { return from[i].before(p) })
+				got[i] = slices.DeleteFunc(drains[i].positions(), func(p place) bool { return from[i].before(p) })
 			}
 			for _, e := range page[:min(most, len(page))] {
 				had := got[e.shard]
@@ -171,7 +171,7 @@ func TestStreamHasNoGap(t *testing.T) {
 			read(streamPage)
 		}
 		for i := range drains {
-			if all := drains[i].places(); !slices.Equal(got[i], all) {
+			if all := drains[i].positions(); !slices.Equal(got[i], all) {
 				t.Fatalf("seed %d: read %d of %d of shard %d\n got %v\nwant %v", seed, len(got[i]), len(all), i, got[i],
 					all)
 			}
@@ -187,7 +187,7 @@ func TestStreamHasNoGap(t *testing.T) {
 func TestStreamOrder(t *testing.T) {
 	s := Stream{Shards: 2}
 	s.Add(1, 0, 2, []Happened{at(1, 2), at(2, 5)})
-	to := spot{at: places{{1, 0}, {1, 0}}}
+	to := spot{at: position{{1, 0}, {1, 0}}}
 	if page, _, missed := s.read("5f2a91c0", &to); len(page) > 0 || missed {
 		t.Errorf("before all shards have begun: %v, missed %v", page, missed)
 	}
@@ -214,11 +214,11 @@ func TestStreamForgets(t *testing.T) {
 		t.Errorf("%d events are kept, want about %d", n, maxEvents)
 	}
 	base := s.parts[0].base
-	_, start, missed := s.read("5f2a91c0", &spot{at: places{{1, 0}}})
+	_, start, missed := s.read("5f2a91c0", &spot{at: position{{1, 0}}})
 	if !missed || start[0] != base {
 		t.Errorf("behind the beginning: missed %v, start %v, want %v", missed, start, base)
 	}
-	if page, _, missed := s.read("5f2a91c0", &spot{at: places{base}}); missed || len(page) != streamPage ||
+	if page, _, missed := s.read("5f2a91c0", &spot{at: position{base}}); missed || len(page) != streamPage ||
 		page[0].happened.Seq != s.events[0].happened.Seq {
 		t.Errorf("at the base: missed %v, %d events", missed, len(page))
 	}
@@ -237,7 +237,7 @@ func TestStreamForgets(t *testing.T) {
 	}
 	waiting.Add(1, 0, 0, nil)
 	base = waiting.parts[0].base
-	if page, _, missed := waiting.read("5f2a91c0", &spot{at: places{base, {1, 0}}}); missed ||
+	if page, _, missed := waiting.read("5f2a91c0", &spot{at: position{base, {1, 0}}}); missed ||
 		len(page) != streamPage || base.before(place{maxEvents / 2, 0}) {
 		t.Errorf("when it has begun, behind %v: missed %v, %d events", base, missed, len(page))
 	}
@@ -271,7 +271,7 @@ func TestStreamRests(t *testing.T) {
 		s.Add(0, 4, 5, []Happened{moved(5, 0, 1, 1)})
 		now = now.Add(time.Hour)
 		wanted(5, true)
-		old := spot{at: places{{5, 0}}}
+		old := spot{at: position{{5, 0}}}
 		s.read("5f2a91c0", &old)
 		s.leave(now)
 		now = now.Add(readersReturn - 1)
@@ -289,7 +289,7 @@ func TestStreamRests(t *testing.T) {
 		if !known || fresh.at[0] != (place{8, 0}) {
 			t.Errorf("who comes begins at %v, %v", fresh, known)
 		}
-		older := spot{at: places{{4, 0}}} // behind what the stream had
+		older := spot{at: position{{4, 0}}} // behind what the stream had
 		for _, to := range []*spot{&old, &older} {
 			before := to.at[0]
 			if page, _, missed := s.read("5f2a91c0", to); missed || to.at[0] != before || len(page) > 0 {
@@ -325,11 +325,11 @@ func TestStreamRestsInPart(t *testing.T) {
 	first := []Happened{at(1, 1), at(2, 3)}
 	s.Add(0, 0, 2, first)
 	s.Add(1, 0, 2, []Happened{at(1, 2), at(2, 4)})
-	to := spot{at: places{{1, 0}, {1, 0}}}
+	to := spot{at: position{{1, 0}, {1, 0}}}
 	if page, _, _ := s.read("5f2a91c0", &to); len(page) != 4 {
 		t.Fatalf("%d events before the rest", len(page))
 	}
-	to = spot{at: places{{1, 1}, {1, 0}}} // the reader has only the first
+	to = spot{at: position{{1, 1}, {1, 0}}} // the reader has only the first
 	if s.Wanted(0, 2, noon) || len(s.events) > 0 {
 		t.Fatal("the first shard does not rest")
 	}
@@ -362,7 +362,7 @@ func TestStreamsFollow(t *testing.T) {
 		random := rand.New(rand.NewPCG(seed, 5))
 		var streams [machines]*Stream
 		var readers [machines]spot
-		var got [machines][shards]places
+		var got [machines][shards]position
 		var through [shards]uint64
 		var owner [shards]int
 		list := func(shard int, after, through uint64) []Happened {
@@ -430,9 +430,9 @@ func TestStreamsFollow(t *testing.T) {
 			}
 			for shard := range shards {
 				d := drained{shard: shard, through: through[shard]}
-				if !slices.Equal(got[m][shard], d.places()) {
+				if !slices.Equal(got[m][shard], d.positions()) {
 					t.Fatalf("seed %d: machine %d was told %v of shard %d, want %v", seed, m, got[m][shard], shard,
-						d.places())
+						d.positions())
 				}
 			}
 		}
@@ -443,7 +443,7 @@ func TestStreamsFollow(t *testing.T) {
 	s.Add(0, 0, 0, nil)
 	s.Add(1, 0, 0, nil)
 	reader, _ := s.end(false)
-	s.Hold(1, 0, time.Time{})
+	s.SetBarrier(1, 0, time.Time{})
 	s.Add(0, 0, 1, []Happened{at(1, 2)})
 	if page, _, _ := s.read(name, &reader); len(page) != 0 {
 		t.Errorf("something of the other shard may be older, and %d were told", len(page))
@@ -452,7 +452,7 @@ func TestStreamsFollow(t *testing.T) {
 	if page, _, _ := s.read(name, &reader); len(page) != 2 || page[0].shard != 1 {
 		t.Errorf("then %d were told", len(page))
 	}
-	s.Hold(1, 3, noon.Add(5*time.Second))
+	s.SetBarrier(1, 3, noon.Add(5*time.Second))
 	for _, c := range []struct {
 		shard int
 		seq   uint64

@@ -56,7 +56,7 @@ func TestPrizes(t *testing.T) {
 	if p == nil || string(p.AppendText(nil)) != "your moves won 2.5 points" {
 		t.Fatalf("got %+v, want the first prize at once", p)
 	}
-	ps.Told(0, p)
+	ps.Sent(0, p)
 	if ps.Win(1, 6, 1) != nil || ps.Win(1, 7, 0.25) != nil {
 		t.Error("the next prizes are told at once")
 	}
@@ -70,7 +70,7 @@ func TestPrizes(t *testing.T) {
 	if !due || p.IsEmpty() || p.Board != 7 || string(p.AppendText(nil)) != "your moves won 1.25 points in 2 games" {
 		t.Fatalf("got %+v", p)
 	}
-	ps.Told(Every, p)
+	ps.Sent(Every, p)
 	if p, due = ps.Due(3 * Every); !due || !p.IsEmpty() {
 		t.Errorf("got %+v, want nothing more", p)
 	}

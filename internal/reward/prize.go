@@ -46,7 +46,7 @@ func (ps *Prizes) Win(s wamble.SessionID, board wamble.BoardID, points float64) 
 }
 
 // Due removes the first prize from the queue if it is due, and reports false otherwise. The caller then
-// calls Told or Forget with it.
+// calls Sent or Forget with it.
 func (ps *Prizes) Due(now time.Duration) (*Prize, bool) {
 	if len(ps.queue) == 0 || ps.queue[0].due > now {
 		return nil, false
@@ -59,8 +59,8 @@ func (ps *Prizes) Due(now time.Duration) (*Prize, bool) {
 // IsEmpty reports whether the player has won nothing since they were last told.
 func (p *Prize) IsEmpty() bool { return p.games == 0 }
 
-// Told says that a player is told of their prize now.
-func (ps *Prizes) Told(now time.Duration, p *Prize) {
+// Sent says that a player is told of their prize now.
+func (ps *Prizes) Sent(now time.Duration, p *Prize) {
 	p.points, p.games, p.due = 0, 0, now+Every
 	ps.queue = append(ps.queue, p)
 }

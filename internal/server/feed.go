@@ -322,7 +322,7 @@ func (sh *Shard) holdEvents() {
 	sh.arrivalMu.Lock()
 	defer sh.arrivalMu.Unlock()
 	if sh.isRemote() {
-		sh.profile.events.Hold(sh.index, 0, time.Time{})
+		sh.profile.events.SetBarrier(sh.index, 0, time.Time{})
 	}
 }
 
@@ -331,7 +331,7 @@ func (sh *Shard) holdEvents() {
 func (sh *Shard) arrive(p *partition) {
 	sh.arrivalMu.Lock()
 	defer sh.arrivalMu.Unlock()
-	sh.profile.events.Hold(sh.index, 0, time.Time{})
+	sh.profile.events.SetBarrier(sh.index, 0, time.Time{})
 	sh.partition.Store(p)
 }
 

@@ -188,7 +188,7 @@ func (sh *Shard) Events(after, through uint64, list []journal.Event) {
 // HoldEvents makes events of the other shards wait for those of messages that the store gets now.
 func (sh *Shard) HoldEvents(until uint64, from time.Time) {
 	if len(sh.profile.shards) > 1 {
-		sh.profile.events.Hold(sh.index, until, from)
+		sh.profile.events.SetBarrier(sh.index, until, from)
 	}
 }
 
