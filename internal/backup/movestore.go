@@ -1,6 +1,7 @@
 package backup
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -149,12 +150,16 @@ func (m *move) prepare(ctx context.Context, to movable, name string) error {
 		return err
 	case begun == nil:
 		filled, err := m.to.Filled(ctx)
-		switch {
-		case err != nil:
+		if err != nil {
 			return err
-		case filled != "" && st.Made.Equal(m.origin.Made):
-			return fmt.Errorf("%w: use the new configuration", ErrMoved)
-		case filled != "":
+		}
+		if filled != "" && st.Made.Equal(m.origin.Made) {
+			if at, err := m.to.Cursors(ctx); err != nil || maps.Equal(at, m.origin.Cursors) {
+				return cmp.Or(err, ErrMoved)
+			}
+			return fmt.Errorf("%w: it has these games as they were at another time. Move it away if they are the older ones", ErrNotEmpty)
+		}
+		if filled != "" {
 			return fmt.Errorf("%w: its table %s has rows. A move needs a database without games", ErrNotEmpty, filled)
 		}
 		if err := to.Migrate(ctx, nil); err != nil {
@@ -227,10 +232,7 @@ func (m *move) copy(ctx context.Context, t *schema.TableMove) error {
 			return fmt.Errorf("how far the table %s is: %w", t.Name, err)
 		}
 	}
-	all, err := m.from.Count(ctx, t.Name)
-	if err != nil {
-		return err
-	}
+	all, _ := m.from.Count(ctx, t.Name) // for the progress alone
 	for !state.Done {
 		rows, err := m.from.Page(ctx, t, state.key(), pageRows, state.Links)
 		if err != nil {
@@ -268,10 +270,7 @@ func (m *move) copy(ctx context.Context, t *schema.TableMove) error {
 
 // sum reads all rows of a table.
 func (m *move) sum(ctx context.Context, side schema.MoveSide, t *schema.TableMove) (sum schema.TableSum, err error) {
-	all, err := side.Count(ctx, t.Name)
-	if err != nil {
-		return sum, err
-	}
+	all, _ := side.Count(ctx, t.Name) // for the progress alone
 	var after []any
 	for {
 		rows, err := side.Page(ctx, t, after, pageRows, false)

@@ -2,13 +2,17 @@ package backup
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"wamble/internal/store/postgres"
@@ -18,7 +22,88 @@ import (
 	"wamble/internal/store/storetest"
 )
 
-func TestMain(m *testing.M) { pgtest.Main(m) }
+func TestMain(m *testing.M) {
+	if os.Getenv(childFile) != "" {
+		moveAndDie()
+	}
+	pgtest.Main(m)
+}
+
+// The environment of a child process that moves a store: the file, the database, the direction, and after how many
+// steps of progress it kills itself.
+const (
+	childFile, childDatabase, childWay, childSteps = "WAMBLE_MOVE_FILE", "WAMBLE_MOVE_DATABASE", "WAMBLE_MOVE_WAY",
+		"WAMBLE_MOVE_STEPS"
+)
+
+// moveAndDie is the child process.
+func moveAndDie() {
+	var db postgres.Options
+	steps, err := strconv.Atoi(os.Getenv(childSteps))
+	err = errors.Join(err, json.Unmarshal([]byte(os.Getenv(childDatabase)), &db))
+	lite, err1 := sqlite.Open(sqlite.Options{Path: os.Getenv(childFile)})
+	pg, err2 := postgres.Open(db)
+	if err = errors.Join(err, err1, err2); err == nil {
+		source, target := &Store{Store: lite}, &Store{Store: pg}
+		if os.Getenv(childWay) == toSQLite {
+			source, target = target, source
+		}
+		_, err = Move(context.Background(), source, target, func(Progress) {
+			if steps--; steps == 0 {
+				syscall.Kill(os.Getpid(), syscall.SIGKILL)
+			}
+		})
+	}
+	fmt.Fprintln(os.Stderr, err)
+	os.Exit(1)
+}
+
+const toSQLite = "to SQLite"
+
+// TestMoveKilled: a process that is killed while it moves a store has lost nothing: the next one goes on.
+func TestMoveKilled(t *testing.T) {
+	t.Parallel()
+	for _, way := range []string{"to PostgreSQL", toSQLite} {
+		t.Run(way, func(t *testing.T) {
+			t.Parallel()
+			e := newEnds(t)
+			source, target := e.lite, e.pg
+			if way == toSQLite {
+				source, target = target, source
+			}
+			fill(t, source, pageRows+30)
+			if err := target.Store.(movable).Migrate(t.Context(), nil); err != nil {
+				t.Fatal(err)
+			}
+			before := e.dump(t, source)
+			db, err := json.Marshal(e.db)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, steps := range []int{1, 2, 5, 3, 9} {
+				child := exec.CommandContext(t.Context(), os.Args[0])
+				child.Env = append(os.Environ(), childFile+"="+e.file, childDatabase+"="+string(db), childWay+"="+way,
+					childSteps+"="+strconv.Itoa(steps))
+				var said strings.Builder
+				child.Stderr = &said
+				err := child.Run()
+				if state := child.ProcessState; err == nil || state == nil ||
+					state.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
+					t.Fatalf("the child was not killed at step %d: %v\n%s", steps, err, &said)
+				}
+			}
+			said := ""
+			if _, err := Move(t.Context(), source, target, func(p Progress) { said += p.What + "\n" }); err != nil {
+				t.Fatal(err)
+			}
+			if !strings.HasPrefix(said, "going on") || strings.Contains(said, "\nplayers\n") {
+				t.Errorf("it did not go on:\n%s", said)
+			}
+			same(t, "the copy", e.dump(t, target), before)
+			same(t, "the source", e.dump(t, source), before)
+		})
+	}
+}
 
 // ends are the two databases of a test.
 type ends struct {
@@ -135,6 +220,10 @@ func TestMove(t *testing.T) {
 			}
 			if _, err := Move(t.Context(), target, source, quiet); !errors.Is(err, ErrMoved) {
 				t.Errorf("back into the source: got %v, want %v", err, ErrMoved)
+			}
+			storetest.WholeMore(t, target.Store)
+			if _, err := Move(t.Context(), target, source, quiet); !errors.Is(err, ErrNotEmpty) {
+				t.Errorf("back into the source, which is older: got %v, want %v", err, ErrNotEmpty)
 			}
 		})
 	}
