@@ -72,7 +72,8 @@ var rooms = []room{
 	{name: "runner/first", may: []string{"runner/serve", "runner"}},
 	{name: "internal/journal", may: []string{"runner", "internal/store", "internal/intent", "internal/guard", "."},
 		tests: []string{"runner/pebblestore", "internal/store/postgres", "internal/store/sqlite"}},
-	{name: "internal/backup", may: []string{"internal/journal", "runner/pebblestore", "runner", "internal/store/sqlite", "internal/store", "internal/guard", ".", "chess"}},
+	{name: "internal/backup", may: []string{"internal/journal", "runner/pebblestore", "runner", "internal/store/sqlite", "internal/store/schema", "internal/store", "internal/guard", ".", "chess"},
+		tests: []string{"internal/store/postgres"}},
 	{name: "internal/link", may: []string{"internal/pack", "internal/share", "internal/lru", "internal/tokenbucket", "wire", "."}, pure: true},
 	// transport: http.Server takes its error log as a *log.Logger; recvmmsg and
 	// sendmmsg take arrays of C structs; link is measured over a real socket.

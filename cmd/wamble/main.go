@@ -28,6 +28,7 @@ var commands = []func() *cobra.Command{
 	shardsCommand,
 	backupCommand,
 	restoreCommand,
+	moveStoreCommand,
 	fsckCommand,
 	exportCommand,
 	exportPlayerCommand,

@@ -8,11 +8,12 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"wamble"
 )
 
-// Cluster is the state of all nodes, by name. A server without a cluster is a single node.
+// Cluster is the state of all nodes, by name: of those that live, and for a day of those that were lost. A server without a cluster is a single node.
 type Cluster struct {
 	Nodes []NodeStatus `json:"nodes"`
 	// Free has the partitions without a holder.
@@ -25,6 +26,7 @@ type NodeStatus struct {
 	Self    bool           `json:"self,omitempty"`    // the node that was asked
 	Address string         `json:"address,omitempty"` // its mesh address
 	Error   string         `json:"error,omitempty"`   // why it did not answer; the rest is what the asked node knows
+	Lost    *time.Time     `json:"lost,omitempty"`    // it ended without leaving in order, and said last then that it lives
 	Ready   bool           `json:"ready"`
 	Version string         `json:"version,omitempty"`
 	Uptime  wamble.Seconds `json:"uptime"`
@@ -55,6 +57,8 @@ func (n *NodeStatus) Sum(s *Status) {
 // state returns the node's state in words.
 func (n *NodeStatus) state() string {
 	switch {
+	case n.Lost != nil:
+		return "lost since " + n.Lost.Format(time.RFC3339)
 	case n.Error != "":
 		return "does not answer: " + n.Error
 	case !n.Ready:

@@ -22,12 +22,15 @@ func (rt *Runtime) ForgetDatabase(ctx context.Context) error {
 // checkDatabase refuses a database without the profile's games: an empty one in the place of a deleted file,
 // or the wrong one. Served as a new database, it would make the old games seem lost.
 func (rt *Runtime) checkDatabase(ctx context.Context) error {
-	known, found, err := journal.DatabaseOf(ctx, rt.journal().Runner, rt.o.Name)
-	if err != nil || !found {
-		return err
-	}
 	st, err := rt.o.Database.Status(ctx)
 	if err != nil {
+		return err
+	}
+	if err := st.Unfinished(); err != nil {
+		return fmt.Errorf("%w: %w", ErrOtherDatabase, err)
+	}
+	known, found, err := journal.DatabaseOf(ctx, rt.journal().Runner, rt.o.Name)
+	if err != nil || !found {
 		return err
 	}
 	is := "is empty"

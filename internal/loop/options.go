@@ -81,6 +81,8 @@ type Store interface {
 	Migrate(ctx context.Context, progress schema.Progress) error
 	// Status returns the version and state of the schema, as this program sees it.
 	Status(ctx context.Context) (schema.Status, error)
+	// MoveSide returns what a move to another database needs.
+	MoveSide() schema.MoveSide
 	// Verify looks for damage after a crash. Errors: *store.Unusable.
 	Verify(ctx context.Context) error
 	// Owners returns the present owners of profiles of the database, each with its beat.

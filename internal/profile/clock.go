@@ -19,6 +19,8 @@ type clock struct {
 	// newest is the latest wall time that a row may have, if the wall clock was set back after it; zero if
 	// never.
 	newest time.Time
+	// furthest is the most that the wall clock has been ahead.
+	furthest time.Duration
 }
 
 func (c *clock) set(now time.Time) {
@@ -36,6 +38,19 @@ func (c *clock) wall() time.Time { return c.now.Add(c.ahead) }
 
 // label returns the wall time of a time in memory; zero stays zero.
 func (c *clock) label(t time.Time) time.Time { return shift(t, c.ahead) }
+
+// latest returns label(t), but no earlier time than label has returned before for t, or for an earlier t: a
+// wall clock that was set back may have shown any time up to newest.
+func (c *clock) latest(t time.Time) time.Time {
+	shown, before := c.label(t), shift(t, c.furthest)
+	if before.After(c.newest) {
+		before = c.newest
+	}
+	if before.After(shown) {
+		return before
+	}
+	return shown
+}
 
 // adopt continues the clock of another process, which was at now and behind the
 // wall clock by ahead. Time does not go back from one process to the next.
@@ -58,6 +73,7 @@ type WallClock struct{ Ahead time.Duration }
 func (in *WallClock) apply(p *Profile, _ *Output) {
 	if in.Ahead < p.clock.ahead {
 		p.clock.noteRow(p.clock.wall())
+		p.clock.furthest = max(p.clock.furthest, p.clock.ahead)
 	}
 	p.clock.ahead = in.Ahead
 }

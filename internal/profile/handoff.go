@@ -115,6 +115,7 @@ type counts struct {
 	Now       int64         // nanoseconds since 1970
 	Ahead     time.Duration // the wall clock, of Now
 	LastRow   int64         // clock.newest, in nanoseconds since 1970
+	Furthest  time.Duration // clock.furthest
 	Load      uint64
 	Newest    uint64 // this and the next two as in watermarks
 	Applied   uint64
@@ -131,8 +132,8 @@ func saveCounts(p *Profile, dst []byte) ([]byte, error) {
 	}
 	key := p.audience.predictions.Key()
 	c := counts{
-		Now: p.clock.now.UnixNano(), Ahead: p.clock.ahead, Load: p.loads.last, Newest: w.newest, Applied: w.applied,
-		Stored: w.stored, Pseudonym: key[:], Stats: p.stats,
+		Now: p.clock.now.UnixNano(), Ahead: p.clock.ahead, Furthest: p.clock.furthest, Load: p.loads.last,
+		Newest: w.newest, Applied: w.applied, Stored: w.stored, Pseudonym: key[:], Stats: p.stats,
 	}
 	if !p.clock.newest.IsZero() {
 		c.LastRow = p.clock.newest.UnixNano()
@@ -156,6 +157,7 @@ func loadCounts(p *Profile, state []byte) error {
 	if c.LastRow != 0 {
 		p.clock.noteRow(time.Unix(0, c.LastRow).UTC())
 	}
+	p.clock.furthest = c.Furthest
 	p.watermarks = watermarks{newest: c.Newest, durable: c.Newest, applied: c.Applied, stored: c.Stored, resumed: c.Newest}
 	if c.Stored < c.Newest {
 		p.watermarks.pending = []pendingIndex{{c.Newest, c.Last}}

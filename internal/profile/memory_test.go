@@ -92,7 +92,9 @@ func (m *memory) apply(in intent.Intent) error {
 		if m.sessions[in.Session] == nil {
 			return fmt.Errorf("session %d is unknown", in.Session)
 		}
-		m.sessions[in.Session].LastSeen = in.At
+		if s := m.sessions[in.Session]; s.LastSeen.Before(in.At) {
+			s.LastSeen = in.At
+		}
 		return nil
 	case *intent.CreateBoard:
 		if m.boards[in.Board] != nil {

@@ -88,7 +88,7 @@ type ShardMemory struct {
 func (p *Profile) InMemory(id wamble.SessionID, key wamble.PublicKey) (k ShardMemory) {
 	if s := p.sessions.ByID(id); s != nil {
 		k.Session = &wamble.Session{
-			ID: s.ID(), Token: s.Hash(), Created: p.clock.label(s.Created()), LastSeen: p.clock.label(s.Seen()),
+			ID: s.ID(), Token: s.Hash(), Created: p.clock.label(s.Created()), LastSeen: p.lastSeen(s),
 		}
 		if who := whoOf(s); !who.Key.IsZero() {
 			key = who.Key
@@ -103,8 +103,7 @@ func (p *Profile) InMemory(id wamble.SessionID, key wamble.PublicKey) (k ShardMe
 	}
 	for _, s := range p.sessions.Of(key) {
 		k.Sessions = append(k.Sessions, wamble.Session{
-			ID: s.ID(), Token: s.Hash(), Key: key, Created: p.clock.label(s.Created()),
-			LastSeen: p.clock.label(s.Seen()),
+			ID: s.ID(), Token: s.Hash(), Key: key, Created: p.clock.label(s.Created()), LastSeen: p.lastSeen(s),
 		})
 	}
 	return k

@@ -98,7 +98,7 @@ func (p *Profile) matches(s *session.Session, of *Seek, network netip.Prefix) bo
 func (p *Profile) present(s *session.Session) Present {
 	here := Present{
 		Session: s.ID(), Token: s.Hash(), Trust: s.Trust(), Bot: s.Bot(),
-		Created: p.clock.label(s.Created()), Seen: p.clock.label(s.Seen()),
+		Created: p.clock.label(s.Created()), Seen: p.lastSeen(s),
 	}
 	if i := s.Identity(); i != nil {
 		here.Player, here.Key, here.Handle = i.ID(), i.Key(), i.Handle()
@@ -110,4 +110,14 @@ func (p *Profile) present(s *session.Session) Present {
 		here.Board = b.ID()
 	}
 	return here
+}
+
+// lastSeen returns the wall time of a session's last sign of life. It never goes back: if a later time was
+// shown or is stored, because the wall clock was set back since, it is that time.
+func (p *Profile) lastSeen(s *session.Session) time.Time {
+	at := s.Seen()
+	if stored := s.Stored(); stored.After(at) {
+		at = stored
+	}
+	return p.clock.latest(at)
 }

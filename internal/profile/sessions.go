@@ -116,7 +116,7 @@ func (p *Profile) answerSessions(r *request, stored *Answer) verdict {
 		})
 	}
 	for _, s := range here {
-		add(s.ID(), p.clock.label(s.Created()), p.clock.label(s.Seen()))
+		add(s.ID(), p.clock.label(s.Created()), p.lastSeen(s))
 	}
 	if stored != nil {
 		for i := range stored.Sessions {

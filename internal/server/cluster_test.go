@@ -121,6 +121,33 @@ func TestStandby(t *testing.T) {
 	crowd.verify(t, openPostgres(t, db))
 }
 
+// TestLostMachine: a machine that was killed is listed as lost until it is back; one that stops in order leaves
+// the list.
+func TestLostMachine(t *testing.T) {
+	t.Parallel()
+	db := pgtest.Empty(t)
+	first := serve(t, Options{}, shared(db, "one")).ready()
+	second := machine{dir: t.TempDir(), text: shared(db, "two")}
+	listed := func(what string, is func(list []admin.NodeStatus) bool) {
+		t.Helper()
+		until(t, what, func() bool {
+			var all admin.Cluster
+			return admin.Ask(t.Context(), first.dir, "cluster", nil, &all) == nil && is(all.Nodes)
+		})
+	}
+	lives := func(list []admin.NodeStatus) bool { return len(list) == 2 && list[1].Lost == nil }
+	second.begin(t)
+	listed("it is listed", lives)
+	second.child.kill()
+	listed("it is lost", func(list []admin.NodeStatus) bool {
+		return len(list) == 2 && list[1].Name == "two" && list[1].Lost != nil && !list[1].Ready
+	})
+	second.begin(t)
+	listed("it is back", lives)
+	second.child.end()
+	listed("it has left", func(list []admin.NodeStatus) bool { return len(list) == 1 })
+}
+
 // ported returns a configuration with known ports, and the addresses at which its server
 // answers HTTP: the admin listener, and the port of its profile.
 func ported(t testing.TB, text string) (_ string, doors []string) {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"wamble"
+	"wamble/internal/backup"
 	"wamble/internal/config"
 	"wamble/internal/journal"
 	"wamble/internal/loop"
@@ -62,10 +63,8 @@ func Reshard(ctx context.Context, c *config.Config, dir string, cfg *config.Prof
 	}
 	defer CloseStores(stores)
 	db := stores[0]
-	if other, err := loop.LiveOwner(ctx, db.Store, db.ownerTimeout, nil); err != nil {
+	if err := refuseLive(ctx, db); err != nil {
 		return err
-	} else if other != nil {
-		return fmt.Errorf("a server runs on %s (%s): stop it first", db.Name, other.By)
 	}
 	storage, log, err := openStoppedJournal(ctx, c, dir)
 	if err != nil {
@@ -93,6 +92,137 @@ func Reshard(ctx context.Context, c *config.Config, dir string, cfg *config.Prof
 		return err
 	}
 	return journal.SetShards(ctx, r, cfg.Name, n)
+}
+
+// refuseLive returns an error if a server runs on a store.
+func refuseLive(ctx context.Context, db *SharedStore) error {
+	other, err := loop.LiveOwner(ctx, db.Store, db.ownerTimeout, nil)
+	if err == nil && other != nil {
+		err = fmt.Errorf("a server runs on %s (%s): stop it first", db.Name, other.By)
+	}
+	return err
+}
+
+// MovedStore is a store that MoveStores has moved.
+type MovedStore struct {
+	From, To string
+	Profiles []string
+	backup.Moved
+}
+
+// MoveStores moves the games of a stopped server from the stores of one configuration to those of another, in
+// which the same profiles run. Nothing changes in the old stores. The journal must be empty, because its messages
+// go to the old store. What was interrupted goes on with the next call.
+func MoveStores(ctx context.Context, was, next *config.Config, dir string, progress func(backup.Progress)) ([]MovedStore,
+	error) {
+	if usesSharedJournal(was) || usesSharedJournal(next) {
+		return nil, errors.New("the journal is in PostgreSQL: a move needs it on disk, in both configurations, (def journal \"disk\")")
+	}
+	if backup.Unfinished(dir) {
+		return nil, fmt.Errorf("a restore into %s was not finished: run 'wamble restore' again", dir)
+	}
+	from, err := OpenStores(was.Running(), dir)
+	if err != nil {
+		return nil, err
+	}
+	defer CloseStores(from)
+	to, err := OpenStores(next.Running(), dir)
+	if err != nil {
+		return nil, err
+	}
+	defer CloseStores(to)
+	moves, err := pairStores(from, to)
+	if err != nil {
+		return nil, err
+	}
+	// Make sure that no server runs on a database or the journal, and that none starts on a file.
+	since := time.Now().UTC()
+	for _, m := range moves {
+		for _, db := range []*SharedStore{m.from, m.to} {
+			if err := refuseLive(ctx, db); err != nil {
+				return nil, err
+			}
+			if db.File != "" {
+				if err := db.Own(ctx, "", store.Owner{Host: "move-store", PID: os.Getpid(), Since: since}, 0); err != nil {
+					return nil, err
+				}
+			}
+		}
+	}
+	if _, err := os.Stat(JournalDir(dir)); err == nil {
+		r, err := runner.Open(pebblestore.At(JournalDir(dir), pebblestore.Options{}),
+			runner.Options{Schema: JournalSchema, Migrate: journal.Migrate})
+		if errors.Is(err, runner.ErrLocked) {
+			return nil, fmt.Errorf("a server uses %s: stop it first", dir)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("open the journal: %w", err)
+		}
+		defer r.Close()
+		for _, m := range moves {
+			for _, name := range m.from.Profiles {
+				if err := forgetShards(ctx, r, dir, name); err != nil {
+					return nil, err
+				}
+			}
+		}
+	}
+	var list []MovedStore
+	for _, m := range moves {
+		stores := BackupStores([]*SharedStore{m.from, m.to})
+		done, err := backup.Move(ctx, &stores[0], &stores[1], progress)
+		if err == nil && m.from.File == "" {
+			err = refuseLive(ctx, m.from) // a server with another journal may have come
+		}
+		if err != nil && !errors.Is(err, backup.ErrMoved) {
+			return list, err
+		}
+		list = append(list, MovedStore{From: m.from.Name, To: m.to.Name, Profiles: m.from.Profiles, Moved: done})
+	}
+	return list, nil
+}
+
+// storeMove is one store that becomes another.
+type storeMove struct{ from, to *SharedStore }
+
+// pairStores returns which store becomes which. The profiles of a store stay together, because they share its
+// players.
+func pairStores(from, to []*SharedStore) (moves []storeMove, err error) {
+	targets := map[string]*SharedStore{} // by profile
+	for _, db := range to {
+		for _, name := range db.Profiles {
+			targets[name] = db
+		}
+	}
+	for _, db := range from {
+		first := targets[db.Profiles[0]]
+		for _, name := range db.Profiles {
+			switch target := targets[name]; {
+			case target == nil:
+				return nil, fmt.Errorf("the profile %s does not run in the new configuration", name)
+			case target.database != first.database:
+				return nil, fmt.Errorf("the profiles %s and %s share %s, and would get different databases: they can only move together",
+					db.Profiles[0], name, db.Name)
+			}
+		}
+		if first.database == db.database {
+			continue
+		}
+		i := slices.IndexFunc(moves, func(m storeMove) bool { return m.from.database == db.database || m.to.database == first.database })
+		switch {
+		case i < 0:
+			moves = append(moves, storeMove{db, first})
+		case moves[i].from.database != db.database || moves[i].to.database != first.database:
+			return nil, fmt.Errorf("%s and %s would become one database, or one would become two: a move takes each as it is",
+				moves[i].from.Name, db.Name)
+		default: // the same database with other settings
+			moves[i].from.Profiles = append(moves[i].from.Profiles, db.Profiles...)
+		}
+	}
+	if len(moves) == 0 {
+		return nil, errors.New("both configurations name the same databases: there is nothing to move")
+	}
+	return moves, nil
 }
 
 // holderTimeout is how long Reshard waits for the lease of a stopped node on the journal in

@@ -153,7 +153,7 @@ func (s *Server) nodeStatus(ctx context.Context) admin.NodeStatus {
 	return n
 }
 
-// clusterStatus returns the state of all live nodes, and the partitions without a holder.
+// clusterStatus returns the state of all nodes, and the partitions without a holder.
 func (s *Server) clusterStatus(ctx context.Context) (c admin.Cluster) {
 	self := s.nodeStatus(ctx)
 	self.Self = true
@@ -177,6 +177,12 @@ func (s *Server) clusterStatus(ctx context.Context) (c admin.Cluster) {
 		n.Name, n.Address = name, live[name].Address
 		c.Nodes = append(c.Nodes, n)
 	})
+	seen, _ := s.sharedJournal.log.ClusterView(s.sharedJournal.name, s.partitionCount())
+	for _, n := range seen.Lost {
+		if _, lives := live[n.Name]; !lives && n.Name != self.Name {
+			c.Nodes = append(c.Nodes, admin.NodeStatus{Name: n.Name, Address: n.Address, Lost: &n.Seen, Parts: []int{}})
+		}
+	}
 	slices.SortFunc(c.Nodes, func(a, b admin.NodeStatus) int { return strings.Compare(a.Name, b.Name) })
 	for part := range s.partitionCount() {
 		node := s.partitionOwners.Owner(part).Node

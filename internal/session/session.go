@@ -80,6 +80,9 @@ func (s *Session) Created() time.Time { return timeOf(s.times.created) }
 // Seen returns the time of the last sign of life.
 func (s *Session) Seen() time.Time { return timeOf(s.times.lastSeen) }
 
+// Stored returns the last sign of life that is stored.
+func (s *Session) Stored() time.Time { return timeOf(s.times.lastStored) }
+
 // Host returns the host of the session (see Table.Place), 0 if unknown.
 func (s *Session) Host() share.Host { return s.host }
 

@@ -36,6 +36,9 @@ func (s *Store) Migrate(ctx context.Context, progress schema.Progress) error {
 	}
 	for {
 		st, err := s.Status(ctx)
+		if err == nil {
+			err = st.Unfinished()
+		}
 		if err != nil {
 			return err
 		}
@@ -174,7 +177,7 @@ func (s *Store) Status(ctx context.Context) (schema.Status, error) {
 		return schema.Status{}, err
 	}
 	st.Await(all)
-	return st, nil
+	return st, s.MoveSide().NoteMove(ctx, &st)
 }
 
 // denied returns why the user could not migrate, "" if they could: creating a table requires

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"wamble/internal/guard"
+	"wamble/internal/store"
 )
 
 // Migration is one step to a newer schema. It is applied in a transaction of its own and never
@@ -113,16 +114,28 @@ type Status struct {
 	Adopt   bool      // made by the original, without a version so far
 	Pending []string  // names of the pending migrations
 	Breaks  []string  // those of Pending that are not additive
+	// Moving is the source of an unfinished move into the database; "" if there is none.
+	Moving string
 	// Denied is why the user of the connection could not migrate; "" if they could.
 	Denied string
 }
 
-// Refused returns a *Newer if this program cannot use the database.
+// Refused returns a *Newer, or the error of Unfinished, if this program cannot use the database.
 func (s *Status) Refused() error {
 	if s.Needs > s.Latest {
 		return &Newer{Database: s.Version, Program: s.Latest}
 	}
-	return nil
+	return s.Unfinished()
+}
+
+// Unfinished returns an error with advice if a move into the database is not finished: it has only a part of the
+// source's rows.
+func (s *Status) Unfinished() error {
+	if s.Moving == "" {
+		return nil
+	}
+	return Advise(fmt.Errorf("%w: the move of %s into it is not finished", store.ErrTransient, s.Moving),
+		"Give 'wamble move-store' again, which goes on, or use the configuration of before")
 }
 
 // Await sets the pending migrations.

@@ -28,6 +28,13 @@ func (s *Store) Migrate(ctx context.Context, progress schema.Progress) error {
 	if err := s.create(); err != nil {
 		return classify(ctx, "migrate", err)
 	}
+	st, err := s.Status(ctx)
+	if err == nil {
+		err = st.Unfinished()
+	}
+	if err != nil {
+		return err
+	}
 	for {
 		more, err := s.migrateOne(ctx, all, progress)
 		if err != nil {
@@ -130,5 +137,5 @@ func (s *Store) Status(ctx context.Context) (schema.Status, error) {
 		st.Made = schema.Time(first)
 	}
 	st.Await(all)
-	return st, nil
+	return st, s.MoveSide().NoteMove(ctx, &st)
 }

@@ -4,6 +4,8 @@ import { h } from "./texts";
 import type { Cluster } from "./ask";
 import { Table } from "./Table";
 
+const when = (text: string) => new Date(text).toLocaleString();
+
 export function Machines({ cluster }: { cluster: Cluster | null }) {
   if (!cluster || cluster.nodes.length < 2) return null;
   return (
@@ -16,7 +18,9 @@ export function Machines({ cluster }: { cluster: Cluster | null }) {
               <b>{n.name}</b>
               {n.self && <span class="faint"> {h.thisMachine}</span>}
             </td>
-            <td class={n.ready && !n.error ? "good" : "bad"}>{n.error ?? (n.ready ? h.serves : h.servesNobody)}</td>
+            <td class={n.ready && !n.error ? "good" : "bad"}>
+              {n.lost ? h.lostSince(when(n.lost)) : (n.error ?? (n.ready ? h.serves : h.servesNobody))}
+            </td>
             <td>{n.address}</td>
             <td>{(n.parts ?? []).join(" ")}</td>
             <td>{n.players}</td>

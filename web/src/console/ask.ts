@@ -127,6 +127,7 @@ export interface MachineStatus {
   self?: boolean;
   address?: string;
   error?: string;
+  lost?: string; // since when
   ready: boolean;
   version?: string;
   parts: number[] | null;

@@ -23,6 +23,7 @@ export const h = {
   thisMachine: "this one",
   serves: "serves",
   servesNobody: "does not serve players",
+  lostSince: (at: string) => `lost since ${at}`,
   seconds: (n: number) => `${n.toFixed(1)} s`,
   freeParts: (list: string) => `On no machine: parts ${list}. Their players wait; if that lasts, look at the logs.`,
   shardOpen: "open",

@@ -22,9 +22,17 @@ type Node struct {
 	Twins   int    // number of other live processes of this name
 }
 
+// LostNode is a node that beat in the last day, and has ended without leaving in order.
+type LostNode struct {
+	Name    string
+	Address string
+	Seen    time.Time // its last beat, by the database's clock
+}
+
 // ClusterView is what a node saw with its last beat: the live nodes, and the holders of the parts.
 type ClusterView struct {
 	Nodes []Node          // sorted by name; of several processes of a name the one that beat last
+	Lost  []LostNode      // the last lost first
 	Parts []PartitionView // the parts that were asked for
 	Err   error           // error of the last beat, or nil
 }
@@ -45,7 +53,7 @@ func (l *Log) ClusterView(log string, parts int) (ClusterView, <-chan struct{}) 
 	w := all[0].watch
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	seen := ClusterView{Nodes: w.nodes, Err: w.err}
+	seen := ClusterView{Nodes: w.nodes, Lost: w.lost, Err: w.err}
 	for _, s := range all {
 		seen.Parts = append(seen.Parts, s.view)
 	}
@@ -90,8 +98,24 @@ func createNodeTables(ctx context.Context, c *pgx.Conn) error {
 const sayNode = `INSERT INTO shard_nodes (shard, node, address, key, note) VALUES ($1, $2, $3, $4, $5)
 	ON CONFLICT (shard, node) DO UPDATE SET address = EXCLUDED.address, key = EXCLUDED.key, note = EXCLUDED.note`
 
-const seeNodes = `SELECT s.node, s.address, s.key, s.note, n.seen_at::text, n.seen_at > clock_timestamp() FROM shard_nodes s JOIN nodes n ON n.shard = s.shard AND n.node = s.node
-	WHERE s.shard = $1 AND n.seen_at > clock_timestamp() - $2::interval ORDER BY n.seen_at DESC`
+// keepLost is how long a lost node is listed, and the row of its last beat is kept.
+const keepLost = "1 day"
+
+const seeNodes = `SELECT s.node, s.address, s.key, s.note, n.seen_at, n.seen_at::text, n.seen_at > clock_timestamp(), n.seen_at > clock_timestamp() - $2::interval
+	FROM shard_nodes s JOIN nodes n ON n.shard = s.shard AND n.node = s.node
+	WHERE s.shard = $1 AND n.seen_at > clock_timestamp() - interval '` + keepLost + `' ORDER BY n.seen_at DESC`
+
+// ofNode is true of the rows of a node whose name is $2.
+const ofNode = `regexp_replace(node, '/[^/]*$', '') = $2`
+
+// forgetNodes deletes the rows of nodes that were lost a day ago, and those of earlier processes of a
+// node that lives.
+const forgetNodes = `DELETE FROM nodes WHERE shard = $1 AND (seen_at < clock_timestamp() - interval '` + keepLost + `'
+	OR seen_at < clock_timestamp() - interval '1 hour' AND ` + ofNode + `)`
+
+// leaveNode deletes the rows of a process that ends in order, and those of earlier ones of its name, so that the
+// node does not count as lost.
+const leaveNode = `DELETE FROM nodes WHERE shard = $1 AND ` + ofNode + ` AND (node = $3 OR seen_at < clock_timestamp() - $4::interval)`
 
 const seeNotes = `SELECT name, version, value FROM shard_notes WHERE shard = $1 AND version > $2 ORDER BY version`
 
@@ -112,18 +136,25 @@ func (w *watch) queueOthers(b *pgx.Batch, sent time.Duration) {
 	w.mu.Unlock()
 	b.Queue(seeNodes, w.name, w.l.o.Lease).Query(func(rows pgx.Rows) error {
 		var list []Node
+		var lost []LostNode
 		beats := map[string]lastBeat{}
 		for rows.Next() {
 			var n Node
 			var full, at string
-			var future bool
-			if err := rows.Scan(&full, &n.Address, &n.Key, &n.Note, &at, &future); err != nil {
+			var seen time.Time
+			var future, alive bool
+			if err := rows.Scan(&full, &n.Address, &n.Key, &n.Note, &seen, &at, &future, &alive); err != nil {
 				return err
+			}
+			if !alive {
+				lost = append(lost, LostNode{nameOf(full), n.Address, seen.UTC()})
+				continue
 			}
 			last := before[full]
 			last.update(full, at, 0, sent, w.l.o.Lease)
 			beats[full] = last
 			if future && last.silent {
+				lost = append(lost, LostNode{nameOf(full), n.Address, seen.UTC()})
 				continue
 			}
 			n.Name, n.Self = nameOf(full), full == w.l.self
@@ -134,9 +165,18 @@ func (w *watch) queueOthers(b *pgx.Batch, sent time.Duration) {
 			}
 		}
 		slices.SortFunc(list, func(a, b Node) int { return strings.Compare(a.Name, b.Name) })
+		named := map[string]bool{}
+		for i := range list {
+			named[list[i].Name] = true
+		}
+		lost = slices.DeleteFunc(lost, func(n LostNode) bool {
+			again := named[n.Name] // it lives, or its last process is in the list
+			named[n.Name] = true
+			return again
+		})
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		w.nodes, w.beats = list, beats
+		w.nodes, w.lost, w.beats = list, lost, beats
 		return rows.Err()
 	})
 	b.Queue(seeNotes, w.name, after).Query(func(rows pgx.Rows) error {

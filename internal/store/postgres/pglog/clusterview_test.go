@@ -110,6 +110,48 @@ func TestParts(t *testing.T) {
 	add(t, third, "goes on")
 }
 
+// TestLostNodes: a node that ends while it holds a part is listed as lost until it is back, or for a day; one
+// that ends in order is not.
+func TestLostNodes(t *testing.T) {
+	t.Parallel()
+	db := pgtest.Empty(t)
+	a, _ := peer(t, db, "a")
+	lost := func() string {
+		v, _ := a.ClusterView("main", 1)
+		var names []string
+		for _, n := range v.Lost {
+			names = append(names, n.Name+" "+n.Address)
+		}
+		return strings.Join(names, "; ")
+	}
+	until := func(what, want string) {
+		t.Helper()
+		watchtest.Until(t, what, func() bool { return lost() == want })
+	}
+	a.ClusterView("main", 1)
+	left, _ := peer(t, db, "left")
+	left.ClusterView("main", 1)
+	dead, _ := peer(t, db, "dead")
+	claimPart(t, dead, 1)
+	watchtest.Until(t, "all are seen", func() bool { v, _ := a.ClusterView("main", 1); return len(v.Nodes) == 3 })
+	left.Close()
+	dead.Close()
+	until("the dead is lost, the other one has left", "dead at dead")
+	claimPart(t, a, 2) // deletes rows that are too old
+	pgtest.Execute(t, db, `UPDATE nodes SET seen_at = seen_at - interval '23 hours' WHERE node LIKE 'dead/%'`)
+	claimPart(t, a, 3)
+	until("it is listed for a day", "dead at dead")
+
+	back, _ := peer(t, db, "dead")
+	back.ClusterView("main", 1)
+	until("it is back", "")
+	back.Close()
+	watchtest.Until(t, "it has left", func() bool { v, _ := a.ClusterView("main", 1); return len(v.Nodes) == 1 })
+	if got := pgtest.Query[int](t, db, `SELECT count(*) FROM nodes`); got != 1 || lost() != "" {
+		t.Errorf("lost: %q; %d rows, want that of a alone", lost(), got)
+	}
+}
+
 // TestNotes: all nodes receive the notes of each, in the order in which they were written; a
 // later node receives those that hold.
 func TestNotes(t *testing.T) {

@@ -95,7 +95,7 @@ func nameOf(node string) string {
 	return node
 }
 
-// Close ends the watches of the log. Release all claims before.
+// Close ends the watches of the log. Release all claims before: otherwise this node counts as lost.
 func (l *Log) Close() {
 	l.mu.Lock()
 	l.closed = true
@@ -175,7 +175,7 @@ func (h *held) claim(ctx context.Context) error {
 	b := &pgx.Batch{}
 	b.Queue(`SELECT set_config('synchronous_commit', 'off', true)`)
 	b.Queue(beatNode, h.w.watch.name, h.l.self)
-	b.Queue(`DELETE FROM nodes WHERE shard = $1 AND seen_at < clock_timestamp() - interval '1 hour'`, h.w.watch.name)
+	b.Queue(forgetNodes, h.w.watch.name, h.l.o.Node)
 	if err := h.conn.SendBatch(ctx, b).Close(); err != nil {
 		return err
 	}

@@ -41,6 +41,7 @@ type watch struct {
 	mu     sync.Mutex
 	shards []*watchedShard // shards that were asked for
 	nodes  []Node
+	lost   []LostNode
 	beats  map[string]lastBeat // of other nodes, by their whole names
 	err    error
 	read   int64         // version of the last note that was read
@@ -246,12 +247,19 @@ func (w *watch) run(ctx context.Context) {
 	defer close(w.done)
 	conn := &beatConn{}
 	defer conn.close()
+	said := false // the database knows of this process
+	defer func() {
+		if said {
+			w.leave(conn)
+		}
+	}()
 	for ctx.Err() == nil {
 		began := bootTime()
 		err := guard.Call("a beat", func() error { return w.beat(ctx, conn) })
 		if err != nil {
 			conn.close()
 		}
+		said = said || err == nil
 		w.note(err)
 		pause := w.untilNext(began)
 		if err != nil {
@@ -262,6 +270,22 @@ func (w *watch) run(ctx context.Context) {
 		case <-w.beatNow:
 		case <-ctx.Done():
 		}
+	}
+}
+
+// leave says in the database that this process ends in order, unless it holds a shard. If the database does not
+// answer at once, the node will count as lost.
+func (w *watch) leave(conn *beatConn) {
+	w.mu.Lock()
+	holds := slices.ContainsFunc(w.shards, func(s *watchedShard) bool { return s.held != nil })
+	w.mu.Unlock()
+	if holds {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), w.l.o.Beat)
+	defer cancel()
+	if conn.open(ctx, &w.l.o, w, nil) == nil { // the end may have interrupted a beat, and closed the connection
+		_, _ = conn.Exec(ctx, leaveNode, w.name, w.l.o.Node, w.l.self, w.l.o.Lease)
 	}
 }
 
