@@ -105,10 +105,12 @@ var rooms = []room{
 	{name: "internal/server", may: []string{"internal/cluster", "internal/backup", "internal/bot", "internal/admin", "web", "internal/readapi", "internal/observe", "internal/handoff", "internal/loop", "internal/registry", "internal/tape", "internal/profile", "internal/transport", "internal/journal", "runner/pebblestore", "runner/logstore", "runner", "internal/pack", "runner/memstore", "internal/store/postgres/pglog", "internal/store/postgres", "internal/store/sqlite", "internal/store/schema", "internal/store", "internal/access", "internal/guard", "internal/config", "."},
 		tests: []string{"internal/loader", "client", "internal/record", "internal/intent", "runner/admin", "wire",
 			"chess"}},
+	{name: "internal/importer", may: []string{"internal/store/postgres", "internal/store/schema", "internal/store", "internal/intent", ".", "chess"},
+		tests: []string{"internal/store/postgres/pgtest", "internal/store/sqlite"}},
 	{name: "internal/systemd"},
 	{name: "internal/watchtest"},
 	{name: "internal/prooftest"},
-	{name: "cmd/wamble", may: []string{"internal/terminal", "internal/backup", "internal/play", "client", "internal/bot", "chess/uci", "chess/novice", "internal/systemd", "internal/server", "internal/admin", "internal/observe", "internal/tape", "internal/loader", "internal/journal", "runner/pebblestore", "runner/admin", "runner", "internal/store/schema", "internal/store", "internal/record", "internal/guard", "internal/config", "internal/lisp", "wire", ".", "chess"},
+	{name: "cmd/wamble", may: []string{"internal/terminal", "internal/backup", "internal/play", "internal/importer", "client", "internal/bot", "chess/uci", "chess/novice", "internal/systemd", "internal/server", "internal/admin", "internal/observe", "internal/tape", "internal/loader", "internal/journal", "runner/pebblestore", "runner/admin", "runner", "internal/store/schema", "internal/store", "internal/record", "internal/guard", "internal/config", "internal/lisp", "wire", ".", "chess"},
 		tests: []string{"internal/handoff", "internal/profile", "internal/store/sqlite", "internal/intent"}},
 }
 

@@ -25,6 +25,7 @@ var commands = []func() *cobra.Command{
 	configCommand,
 	dbCommand,
 	migrateCommand,
+	importCommand,
 	shardsCommand,
 	backupCommand,
 	restoreCommand,
