@@ -134,7 +134,9 @@ func TestUnknownOption(t *testing.T) {
 		{`(defprofile a ((def advertise 1) (def tls-crt "c")))`, "did you mean `tls-cert`?"},
 		{many.String() + `(def policy-defalt "deny")`, "did you mean `policy-default`?"},
 		{`(def zzz 1)`, "`zzz` is not an option"},
-		{`(def max-message-size 126)`, ""},                    // a name of the original
+		{`(def max-message-size 126) (def db-name "new")`, ""}, // a name of the original
+		{`(def max-message-size 126) (def db-name "new") (def zzz 1)`, ""},
+		{`(def max-message-size 126) (def db-name "new") (def policy-defalt "deny")`, "did you mean `policy-default`?"},
 		{`(def base 1) (def port (+ base 8000))`, ""},         // a variable
 		{`(def base 1) (if (= 1 2) (def port base))`, ""},     // a variable of what is not evaluated
 		{`(def base 1) (defprofile a ((def port base)))`, ""}, // a variable of a profile

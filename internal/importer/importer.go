@@ -240,8 +240,8 @@ func (r *run) unit(ctx context.Context, what string, intents []intent.Intent) er
 		if y, ok := in.(*intent.RecordPayout); ok {
 			r.points += y.Points
 		}
-		if r.verify != nil {
-			r.verify.collect(in)
+		if expect := expects[in.Kind()]; r.verify != nil && expect != nil {
+			expect(r.verify, in)
 		}
 		r.pending = append(r.pending, in)
 	}

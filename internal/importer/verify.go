@@ -54,28 +54,33 @@ func (v *verifier) differs(format string, args ...any) {
 	}
 }
 
-// collect adds an intent to what is expected.
-func (v *verifier) collect(in intent.Intent) {
-	switch in := in.(type) {
-	case *intent.CreateSession:
+// expects has what intents say about the rows that are compared.
+var expects = map[intent.Kind]func(*verifier, intent.Intent){
+	intent.KindCreateSession: of(func(v *verifier, in *intent.CreateSession) {
 		v.sessions[in.Session] = &wamble.Session{ID: in.Session, Token: in.Token, Player: in.Player}
-	case *intent.SetTrust:
-		v.sessions[in.Session].Trust = in.Level
-	case *intent.CreateBoard:
+	}),
+	intent.KindSetTrust: of(func(v *verifier, in *intent.SetTrust) { v.sessions[in.Session].Trust = in.Level }),
+	intent.KindCreateBoard: of(func(v *verifier, in *intent.CreateBoard) {
 		v.board = wamble.Board{ID: in.Board, FEN: in.FEN, Status: in.Status, Variant: in.Variant}
-	case *intent.RecordMove:
-		if v.board.Moves = append(v.board.Moves, wamble.Move{Ply: in.Ply, UCI: in.UCI, Session: in.Session}); in.First {
+	}),
+	intent.KindRecordMove: of(func(v *verifier, in *intent.RecordMove) {
+		v.board.Moves = append(v.board.Moves, wamble.Move{Ply: in.Ply, UCI: in.UCI, Session: in.Session})
+		if in.First {
 			v.sessions[in.Session].Stats.Games++
 		}
-	case *intent.RecordGameResult:
-		v.board.Result = &wamble.GameResult{Result: in.Result}
-	case *intent.CreateReservation:
+	}),
+	intent.KindRecordGameResult: of(func(v *verifier, in *intent.RecordGameResult) { v.board.Result = &wamble.GameResult{Result: in.Result} }),
+	intent.KindCreateReservation: of(func(v *verifier, in *intent.CreateReservation) {
 		v.board.Holder = &wamble.Reservation{Session: in.Session}
-	case *intent.RecordPayout:
-		v.sessions[in.Session].Stats.Score += in.Points
-	case *intent.ResolvePrediction:
+	}),
+	intent.KindRecordPayout: of(func(v *verifier, in *intent.RecordPayout) { v.sessions[in.Session].Stats.Score += in.Points }),
+	intent.KindResolvePrediction: of(func(v *verifier, in *intent.ResolvePrediction) {
 		v.sessions[in.Session].Stats.PredictionScore += in.Points
-	}
+	}),
+}
+
+func of[T intent.Intent](f func(*verifier, T)) func(*verifier, intent.Intent) {
+	return func(v *verifier, in intent.Intent) { f(v, in.(T)) }
 }
 
 // unit compares the board of a unit, if it is one.
