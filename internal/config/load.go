@@ -81,7 +81,7 @@ func (l *loader) forms() map[string]lisp.Form {
 	}
 	for _, name := range retiredForms {
 		forms[name] = func(c *lisp.Call) (lisp.Value, error) {
-			l.original = c.Name
+			l.original = cmp.Or(l.original, c.Name)
 			l.Warn(c.Pos.Errorf("`%s` has no effect: there are no treatment groups", c.Name))
 			return lisp.Value{}, nil
 		}

@@ -418,3 +418,27 @@ func FuzzLoad(f *testing.F) {
 		}
 	})
 }
+
+// TestFromOriginal: a file of the original becomes one of ours, which loads and means the same.
+func TestFromOriginal(t *testing.T) {
+	const text = `; the original's
+(def max-message-size 126) ; no role
+(treatment-group
+  "a" 1)
+(policy-allow "*" "game.move" "play")
+(defprofile blue ((def advertise 1)))`
+	got := FromOriginal("t", text)
+	for _, want := range []string{"; no effect here: (def max-message-size 126) ; no role\n", ";   \"a\" 1)\n(policy-allow", `(def policy-default "deny")`,
+		"'wamble import"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("it lacks %q:\n%s", want, got)
+		}
+	}
+	c, err := Load("t", got, testParams)
+	if err != nil || len(c.Warnings) > 0 || c.Profile("blue").Standing.PolicyDefault != "deny" {
+		t.Errorf("it loads with %v, %v", err, c)
+	}
+	if again := FromOriginal("t", "(def port 1)"); strings.Contains(again, "policy-default") {
+		t.Errorf("a file without rules gets %s", again)
+	}
+}
