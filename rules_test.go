@@ -111,7 +111,7 @@ var rooms = []room{
 	{name: "internal/watchtest"},
 	{name: "internal/prooftest"},
 	{name: "cmd/wamble", may: []string{"internal/terminal", "internal/backup", "internal/play", "internal/importer", "client", "internal/bot", "chess/uci", "chess/novice", "internal/systemd", "internal/server", "internal/admin", "internal/observe", "internal/tape", "internal/loader", "internal/journal", "runner/pebblestore", "runner/admin", "runner", "internal/store/schema", "internal/store", "internal/record", "internal/guard", "internal/config", "internal/lisp", "wire", ".", "chess"},
-		tests: []string{"internal/handoff", "internal/profile", "internal/store/sqlite", "internal/intent"}},
+		tests: []string{"internal/handoff", "internal/profile", "internal/store/postgres", "internal/store/postgres/pgtest", "internal/store/sqlite", "internal/intent"}},
 }
 
 // nowhere lists what no non-test file may import, with everything below it and
