@@ -29,7 +29,9 @@ func TestImportCommand(t *testing.T) {
 		INSERT INTO sessions (id, token, trust_level) VALUES (1, decode(repeat('01', 16), 'hex'), 3);
 		INSERT INTO boards (id, fen, status) VALUES (1, 'rnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b KQkq e3 0 1', 'ACTIVE');
 		INSERT INTO moves (board_id, session_id, move_uci, move_number) VALUES (1, 1, 'e2e4', 1)`)
-	columns := func() string { return fmt.Sprint(slices.Sorted(slices.Values(pgtest.Query[[]string](t, o, postgres.SelectColumns)))) }
+	columns := func() string {
+		return fmt.Sprint(slices.Sorted(slices.Values(pgtest.Query[[]string](t, o, postgres.SelectColumns))))
+	}
 	before := columns()
 	dir := t.TempDir()
 	conf, data := filepath.Join(dir, "wamble.conf"), filepath.Join(dir, "data")

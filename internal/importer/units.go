@@ -75,20 +75,25 @@ func (r *run) enrol(ctx context.Context) error {
 
 // freeName returns the player's name, or one made of the key if they have none, or somebody else has it.
 func (r *run) freeName(ctx context.Context, p wamble.Player) (string, error) {
-	for n := 6; n <= 16; n += 5 {
-		if wamble.IsName(p.Handle) {
-			s, err := r.To.SessionByHandle(ctx, p.Handle)
-			if errors.Is(err, store.ErrNotFound) || err == nil && s.Key == p.Key {
-				return p.Handle, nil
+	made := fmt.Sprintf("h_%x", p.Key[:6])
+	for _, name := range []string{p.Handle, made, fmt.Sprintf("h_%x", p.Key[:16])} {
+		if name == "" {
+			continue
+		}
+		why := "it is none of ours: 3 to 63 letters, digits, - or _"
+		if wamble.IsName(name) {
+			_, err := r.To.SessionByHandle(ctx, name)
+			if errors.Is(err, store.ErrNotFound) {
+				return name, nil
 			}
 			if err != nil {
 				return "", err
 			}
-			r.leave("name of a player", "another player has it", p.Handle)
+			why = "another player has it"
 		}
-		p.Handle = fmt.Sprintf("h_%x", p.Key[:n])
+		r.leave("name of a player", why, name)
 	}
-	return p.Handle, nil
+	return "", fmt.Errorf("no name is free for the player %x", p.Key)
 }
 
 func (r *run) sessions(ctx context.Context) error {
