@@ -57,6 +57,8 @@ var rooms = []room{
 	{name: "internal/store/postgres", may: []string{"internal/store/schema", "internal/store", "internal/intent", "internal/guard", "."}},
 	{name: "internal/store/postgres/pgtest", may: []string{"internal/store/postgres"}},
 	{name: "internal/store/storetest", may: []string{"internal/store", "internal/store/schema", "internal/intent", "."}},
+	{name: "internal/importer", may: []string{"internal/store/postgres", "internal/store/schema", "internal/store", "internal/intent", ".", "chess"},
+		tests: []string{"internal/store/postgres/pgtest", "internal/store/sqlite"}},
 	{name: "runner/internal/mailbox"},
 	{name: "runner", may: []string{"runner/internal/mailbox"}},
 	{name: "runner/pebblestore", may: []string{"runner"}, also: []string{"github.com/cockroachdb/pebble"}, tests: []string{"runner/internal/mailbox"}},
@@ -104,13 +106,13 @@ var rooms = []room{
 	// cluster: what one node tells another, and how, apart from the process that serves players.
 	{name: "internal/cluster", may: []string{"internal/loop", "internal/profile", "internal/transport", "internal/mesh", "internal/pack", "internal/store/postgres/pglog", "internal/guard", "."}},
 	{name: "internal/server", may: []string{"internal/cluster", "internal/backup", "internal/bot", "internal/admin", "web", "internal/readapi", "internal/observe", "internal/handoff", "internal/loop", "internal/registry", "internal/tape", "internal/profile", "internal/transport", "internal/journal", "runner/pebblestore", "runner/logstore", "runner", "internal/pack", "runner/memstore", "internal/store/postgres/pglog", "internal/store/postgres", "internal/store/sqlite", "internal/store/schema", "internal/store", "internal/access", "internal/guard", "internal/config", "."},
-		tests: []string{"internal/loader", "client", "internal/record", "internal/intent", "runner/admin", "wire",
+		tests: []string{"internal/importer", "internal/loader", "client", "internal/record", "internal/intent", "runner/admin", "wire",
 			"chess"}},
 	{name: "internal/systemd"},
 	{name: "internal/watchtest"},
 	{name: "internal/prooftest"},
-	{name: "cmd/wamble", may: []string{"internal/terminal", "internal/backup", "internal/play", "client", "internal/bot", "chess/uci", "chess/novice", "internal/systemd", "internal/server", "internal/admin", "internal/observe", "internal/tape", "internal/loader", "internal/journal", "runner/pebblestore", "runner/admin", "runner", "internal/store/schema", "internal/store", "internal/record", "internal/guard", "internal/config", "internal/lisp", "wire", ".", "chess"},
-		tests: []string{"internal/handoff", "internal/profile", "internal/store/sqlite", "internal/intent"}},
+	{name: "cmd/wamble", may: []string{"internal/terminal", "internal/backup", "internal/play", "internal/importer", "client", "internal/bot", "chess/uci", "chess/novice", "internal/systemd", "internal/server", "internal/admin", "internal/observe", "internal/tape", "internal/loader", "internal/journal", "runner/pebblestore", "runner/admin", "runner", "internal/store/schema", "internal/store", "internal/record", "internal/guard", "internal/config", "internal/lisp", "wire", ".", "chess"},
+		tests: []string{"internal/handoff", "internal/profile", "internal/store/postgres", "internal/store/postgres/pgtest", "internal/store/sqlite", "internal/intent"}},
 }
 
 // nowhere lists what no non-test file may import, with everything below it and

@@ -1,7 +1,9 @@
 package client
 
 import (
+	"cmp"
 	"context"
+	"crypto"
 	"crypto/ed25519"
 	"errors"
 	"fmt"
@@ -12,13 +14,15 @@ import (
 	"wamble/wire"
 )
 
-// Login links the session to the identity of a key. The session gets another token, so that the
+// Login links the session to the identity of a key, such as an ed25519.PrivateKey. The session gets another token, so that the
 // old one is useless to others, and the player may get another board. A refusal is a
 // *wamble.Denied; it never has a reason.
-func (c *Client) Login(ctx context.Context, key ed25519.PrivateKey) (Board, error) {
-	if len(key) != ed25519.PrivateKeySize {
-		return Board{}, fmt.Errorf("log in: a private key has %d bytes, this one has %d", ed25519.PrivateKeySize,
-			len(key))
+func (c *Client) Login(ctx context.Context, key crypto.Signer) (Board, error) {
+	if k, ok := key.(ed25519.PrivateKey); key == nil || ok && len(k) != ed25519.PrivateKeySize {
+		return Board{}, fmt.Errorf("log in: a private key has %d bytes, this one has %d", ed25519.PrivateKeySize, len(k))
+	}
+	if _, ok := key.Public().(ed25519.PublicKey); !ok {
+		return Board{}, errors.New("log in: the key is not one of Ed25519")
 	}
 	for range maxSends {
 		b, err := c.loginOnce(ctx, key)
@@ -31,7 +35,7 @@ func (c *Client) Login(ctx context.Context, key ed25519.PrivateKey) (Board, erro
 	return Board{}, fmt.Errorf("log in: %w", ErrTimeout)
 }
 
-func (c *Client) loginOnce(ctx context.Context, key ed25519.PrivateKey) (Board, error) {
+func (c *Client) loginOnce(ctx context.Context, key crypto.Signer) (Board, error) {
 	public := wire.Key(key.Public().(ed25519.PublicKey))
 	token := c.Token()
 	challenge, err := c.challenge(ctx, public)
@@ -51,7 +55,11 @@ func (c *Client) loginOnce(ctx context.Context, key ed25519.PrivateKey) (Board, 
 	if c.dialer.Wish == NoBoard {
 		fields = append(fields, wire.Int(wire.KeyHelloWithoutBoard, int64(NoBoard)))
 	}
-	proof := wire.Signature(ed25519.Sign(key, message))
+	signature, err := key.Sign(nil, message, crypto.Hash(0))
+	if err != nil || len(signature) != ed25519.SignatureSize {
+		return Board{}, fmt.Errorf("log in: the key does not sign: %w", cmp.Or(err, errors.New("no signature of Ed25519")))
+	}
+	proof := wire.Signature(signature)
 	k, err := newCall(ctx, wire.Header{}, wire.LoginRequest{PublicKey: public, Signature: &proof}, fields...)
 	if err != nil {
 		return Board{}, err

@@ -2,6 +2,7 @@ package client_test
 
 import (
 	"context"
+	"crypto/ed25519"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -264,7 +265,7 @@ func TestLoginSurvivesBreak(t *testing.T) {
 		clienttest.Expect(wire.CtrlLoginRequest).Answer(1, wire.LoginSuccess{FEN: wire.Text("8/8/8/8/8/8/8/8 w")}))
 	ctx := testContext(t)
 	c := dial(t, ctx, quick(), s.WebSocket())
-	if _, err := c.Login(ctx, make([]byte, 64)); err != nil {
+	if _, err := c.Login(ctx, make(ed25519.PrivateKey, 64)); err != nil {
 		t.Error(err)
 	}
 }

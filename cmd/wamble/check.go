@@ -18,6 +18,7 @@ import (
 
 func checkCommand() *cobra.Command {
 	var flags storeFlags
+	var original bool
 	cmd := &cobra.Command{
 		Use:   "check [FILE]",
 		Short: "Say what is wrong with a configuration file, and what would run with it",
@@ -28,8 +29,12 @@ it tells which profiles would run, on which ports and with which store. Certific
 and password files are read, too. The exit code is 1 if there are errors, and 0 if
 there are none or only warnings.
 
+With --original FILE is one of the original Wamble, which is printed as ours are: what
+has no effect is a comment, and what means something else here is said.
+
 Without FILE it is the file that --config names by default: see 'wamble help'.`,
 		Example: `  wamble check
+  wamble check --original old.conf > wamble.conf
   wamble check /etc/wamble/wamble.conf`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 {
@@ -43,6 +48,13 @@ Without FILE it is the file that --config names by default: see 'wamble help'.`,
 			}
 			if len(args) == 1 {
 				flags.config = args[0]
+			}
+			if original {
+				name, text, err := readConfig(flags.config)
+				if err == nil {
+					_, err = io.WriteString(cmd.OutOrStdout(), config.FromOriginal(name, text))
+				}
+				return err
 			}
 			c, err := flags.load(cmd)
 			if err != nil {
@@ -63,6 +75,7 @@ Without FILE it is the file that --config names by default: see 'wamble help'.`,
 		},
 	}
 	flags.registerData(cmd)
+	cmd.Flags().BoolVar(&original, "original", false, "print a file of the original as ours are")
 	return cmd
 }
 

@@ -24,8 +24,8 @@ func dbStatusCommand() *cobra.Command {
 		Short: "Say how the databases stand to this binary",
 		Long: `Status connects to the database of every profile that runs and prints its
 server, the version of its schema, and the migrations that are to come. It writes
-nothing. The exit code is 1 if a database cannot be reached or is newer than this
-binary.`,
+nothing. The exit code is 1 if a database cannot be reached, is newer than this
+binary, or was made by another program.`,
 		Example: `  wamble db status
   wamble db status --profile club`,
 		Args: noArgs,
@@ -60,6 +60,9 @@ func printStatus(cmd *cobra.Command, s *server.SharedStore) error {
 	switch {
 	case st.Adopt:
 		fmt.Fprintln(out, "  state    made by the original Wamble; 'wamble migrate' adopts it")
+	case st.Original != nil:
+		fmt.Fprintln(out, "  state    made by another program; this binary cannot use it")
+		return st.Refused()
 	case st.Refused() != nil:
 		fmt.Fprintln(out, "  state    newer than this binary")
 		return st.Refused()

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -25,6 +26,7 @@ var commands = []func() *cobra.Command{
 	configCommand,
 	dbCommand,
 	migrateCommand,
+	importCommand,
 	shardsCommand,
 	backupCommand,
 	restoreCommand,
@@ -98,6 +100,10 @@ switched to another board of a shared pool.
 				return unknown
 			}
 		}
+		if !cmd.HasParent() && originalFlag.MatchString(err.Error()) {
+			return fmt.Errorf("%w. Instead of the original's flags there are commands: 'wamble serve -c FILE', "+
+				"'wamble reload -c FILE' for --reload, 'wamble handoff -c FILE' for --hot-reload", err)
+		}
 		var bad *pflag.InvalidValueError
 		if errors.As(err, &bad) {
 			// The library's own words name functions of this program.
@@ -116,6 +122,9 @@ switched to another board of a shared pool.
 	borrow(root)
 	return root
 }
+
+// originalFlag is found in what is said about a flag of the original's only command.
+var originalFlag = regexp.MustCompile(`'[cp]' in|--(config|profile|reload|hot-reload)$`)
 
 // flagTypes describes the values of flags by type. Strings accept anything, and types of this
 // package have error texts of their own.

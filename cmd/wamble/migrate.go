@@ -20,8 +20,10 @@ func migrateCommand() *cobra.Command {
 		Short: "Bring the databases to the schema of this binary",
 		Long: `Migrate brings the database of every profile that runs to the newest schema,
 step by step, each in a transaction of its own. The server does the same when it
-starts; use this to do it at a time of your choosing. A database that was made by
-the original Wamble is adopted with all its rows.
+starts; use this to do it at a time of your choosing. A database with the first schema
+of the original Wamble (its migration 001 of 2025-09-25, alone) is adopted with all its
+rows, in one transaction. One with an older or a later schema of the original is
+refused unchanged: 'wamble import' brings its rows to a new database.
 
 Two processes may migrate at once. A database that is newer than this binary is
 left alone, and so is one on which a server runs that could not go on after the
@@ -69,6 +71,8 @@ func planMigration(cmd *cobra.Command, s *server.SharedStore) error {
 	switch {
 	case st.Refused() != nil:
 		return st.Refused()
+	case st.Adopt:
+		fmt.Fprintln(out, "  made by the original Wamble: it is adopted with all its rows, in one transaction")
 	case st.Version > st.Latest:
 		fmt.Fprintln(out, "  nothing to do: it is newer than this binary, which can use it")
 	case len(st.Pending) == 0:

@@ -211,7 +211,7 @@ func (s *connection) ask(ctx context.Context, e play.Effect) (play.Msg, error) {
 		return s.ranking(ctx)
 	case play.NewIdentity:
 		var made play.Mnemonic
-		_, err := rand.Read(made[:])
+		_, err := rand.Read(made.Entropy[:])
 		return play.MadeIdentity{Identity: made}, err
 	case play.Login:
 		_, err := s.conn.Login(ctx, e.Identity.Key())

@@ -57,8 +57,12 @@ func (f *keptFile) token() wamble.Token {
 	return t
 }
 
-// identityFile is the name of the file with the identity's entropy, in hexadecimal digits.
-const identityFile = "identity"
+// identityFile is the name of the file with the identity's entropy, in hexadecimal digits. Before that of a client
+// of the original stands originalPrefix.
+const (
+	identityFile   = "identity"
+	originalPrefix = "original "
+)
 
 // openKeeper locks and reads the files for a server.
 func openKeeper(dir, address string) (*keeper, error) {
@@ -88,12 +92,14 @@ func (k *keeper) close() { k.lock.Close() }
 func (k *keeper) read() error {
 	text, err := os.ReadFile(filepath.Join(k.dir, identityFile))
 	if err == nil {
-		b, err := hex.DecodeString(strings.TrimSpace(string(text)))
-		if err != nil || len(b) != len(play.Mnemonic{}) {
+		digits, original := strings.CutPrefix(strings.TrimSpace(string(text)), originalPrefix)
+		e := play.Mnemonic{Original: original}
+		b, err := hex.DecodeString(digits)
+		if err != nil || len(b) != len(e.Entropy) {
 			return fmt.Errorf("%s is no identity: move it away, and 'identity' with your twelve words makes it anew",
 				filepath.Join(k.dir, identityFile))
 		}
-		e := play.Mnemonic(b)
+		copy(e.Entropy[:], b)
 		k.identity = &e
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -136,7 +142,11 @@ func (k *keeper) keepIdentity(e *play.Mnemonic) error {
 		}
 		return err
 	}
-	return k.write(identityFile, []byte(hex.EncodeToString(e[:])+"\n"))
+	text := hex.EncodeToString(e.Entropy[:]) + "\n"
+	if e.Original {
+		text = originalPrefix + text
+	}
+	return k.write(identityFile, []byte(text))
 }
 
 // write replaces a file atomically.

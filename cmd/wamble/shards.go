@@ -6,7 +6,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"wamble/internal/config"
 	"wamble/internal/server"
 )
 
@@ -35,24 +34,18 @@ shards to the same number, and start the server.`,
 			if err != nil {
 				return err
 			}
-			profiles := c.Running()
-			if flags.profile != "" {
-				profiles = []*config.Profile{c.Profile(flags.profile)}
-			}
-			switch {
-			case len(profiles) == 1 && profiles[0] == nil:
-				return fmt.Errorf("there is no profile %q; 'wamble config show' lists them", flags.profile)
-			case len(profiles) != 1:
-				return fmt.Errorf("%d profiles run: name one with --profile", len(profiles))
+			of, err := flags.oneProfile(c)
+			if err != nil {
+				return err
 			}
 			if err := workAsOwner(dir); err != nil {
 				return err
 			}
-			if err := server.Reshard(cmd.Context(), c, dir, profiles[0], n); err != nil {
+			if err := server.Reshard(cmd.Context(), c, dir, of, n); err != nil {
 				return err
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "profile %s has %s: set (def shards %d), and start the server\n",
-				profiles[0].Name, plural(n, "shard"), n)
+				of.Name, plural(n, "shard"), n)
 			return nil
 		},
 	}

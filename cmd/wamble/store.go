@@ -74,3 +74,18 @@ func (f *storeFlags) open(cmd *cobra.Command, create bool) ([]*server.SharedStor
 	}
 	return stores, nil
 }
+
+// oneProfile returns the profile that --profile names, or the only one that runs.
+func (f *storeFlags) oneProfile(c *config.Config) (*config.Profile, error) {
+	profiles := c.Running()
+	if f.profile != "" {
+		profiles = []*config.Profile{c.Profile(f.profile)}
+	}
+	switch {
+	case len(profiles) == 1 && profiles[0] == nil:
+		return nil, fmt.Errorf("there is no profile %q; 'wamble config show' lists them", f.profile)
+	case len(profiles) != 1:
+		return nil, fmt.Errorf("%d profiles run: name one with --profile", len(profiles))
+	}
+	return profiles[0], nil
+}

@@ -512,6 +512,9 @@ func (p *diagnosis) databases() {
 				"damaged file only a backup mends", "%s: %v", s.Name, err)
 		case err != nil:
 			p.unreachable("database", "check db-host and db-port", s.Name, err)
+		case st.Original != nil:
+			p.add(SeverityError, "database", "'wamble import' brings its rows to a new database", "%s: %v", s.Name,
+				st.Original)
 		case st.Refused() != nil:
 			p.add(SeverityError, "database", "use the newer binary", "%s has schema %d, this binary knows %d", s.Name,
 				st.Version, st.Latest)
@@ -521,6 +524,9 @@ func (p *diagnosis) databases() {
 		case st.Denied != "":
 			p.add(SeverityWarning, "database", ownSchema, "%s (%s), schema %d; a newer binary could not migrate it: %s",
 				s.Name, st.Server, st.Version, st.Denied)
+		case st.Adopt:
+			p.add(SeverityWarning, "database", "back it up; then the start does it, or 'wamble migrate'",
+				"%s (%s) was made by the original Wamble and is to be adopted, with all its rows", s.Name, st.Server)
 		case st.Version < st.Latest:
 			p.add(SeverityWarning, "database", "the start does it; 'wamble migrate' does it now",
 				"%s (%s) has schema %d of %d and is to be migrated", s.Name, st.Server, st.Version, st.Latest)

@@ -20,6 +20,10 @@ type loader struct {
 	tags    []wamble.PolicyTag
 	profile string // the profile whose body is being evaluated, or ""
 	config  *Config
+	// original is a name or form of the file that only files of the original have; "" if there is none.
+	original string
+	// fromEnv has the environment variables whose values definitions take, by the position of the value.
+	fromEnv map[lisp.Pos]string
 }
 
 // Load loads the text of a configuration file, whose name is used in messages. It returns a
@@ -35,13 +39,14 @@ func Load(file, text string, params Params) (*Config, error) {
 		l.Predefine(o.Name, o.datum(o.Default))
 	}
 	forms := l.Read(l.source)
-	l.read = map[string]bool{}
+	l.read, l.fromEnv = map[string]bool{}, map[lisp.Pos]string{}
 	l.findNames(forms)
 	l.Exec(forms, l.Global)
 	l.resolve()
 	l.settle(params.Profile)
 	l.review()
 	l.crossCheck()
+	l.checkOriginal()
 	l.config.Rules, l.config.Tags = l.rules, l.tags
 	if len(l.Errors) > 0 {
 		return nil, &LoadError{byPlace(l.Errors), byPlace(l.Warnings)}
@@ -76,6 +81,7 @@ func (l *loader) forms() map[string]lisp.Form {
 	}
 	for _, name := range retiredForms {
 		forms[name] = func(c *lisp.Call) (lisp.Value, error) {
+			l.original = cmp.Or(l.original, c.Name)
 			l.Warn(c.Pos.Errorf("`%s` has no effect: there are no treatment groups", c.Name))
 			return lisp.Value{}, nil
 		}
@@ -139,6 +145,15 @@ func (l *loader) effective(env *lisp.Env, server bool, s *Server, p *Options) (o
 			continue
 		}
 		v, err := o.parse(b.Value, b.ValueAt)
+		if n, number := b.Value.Number(); err != nil && number && n <= 0 {
+			if taken, known := belowRange[o.Name]; known {
+				v, err = o.plain(taken), nil
+				l.Warn(b.ValueAt.Errorf("`%s` is %s here, not %s", o.Name, o.Source(v), b.Value))
+			}
+		}
+		if name := l.fromEnv[b.ValueAt]; err != nil && b.Value.Text == "" && name != "" {
+			err.WithHint("the environment variable %s is not set, or empty", name)
+		}
 		if err != nil {
 			l.Fail(err)
 			faulty = true
@@ -165,6 +180,9 @@ func (l *loader) origin(b *lisp.Binding, owner, env *lisp.Env) Origin {
 // name it defines.
 func (l *loader) findNames(list []lisp.Value) {
 	if len(list) > 2 && list[0].Kind == lisp.Symbol && list[0].Text == "def" {
+		if v := list[2]; len(v.Items) == 2 && v.Items[0].Text == "getenv" {
+			l.fromEnv[v.Pos] = v.Items[1].Text
+		}
 		list = list[2:]
 	}
 	for _, v := range list {
@@ -180,6 +198,11 @@ func (l *loader) findNames(list []lisp.Value) {
 // that a misspelt policy-default does not leave a server open.
 func (l *loader) review() {
 	known := slices.Concat(Names(), []string{"inherits"})
+	for _, b := range l.Global.Bindings() {
+		if retired[b.Name] != "" && b.Name != ofOlder && l.original == "" {
+			l.original = b.Name
+		}
+	}
 	for _, b := range l.Global.Bindings() {
 		l.reviewName(b, known)
 		if o := Find(b.Name); b.Name == "inherits" || o != nil && o.OwnOnly {
@@ -216,6 +239,8 @@ func (l *loader) reviewName(b *lisp.Binding, known []string) {
 	}
 	switch {
 	case b.Value.Kind == lisp.Func || l.Full():
+	case !b.Used && !l.read[b.Name] && l.original != "" && !slices.ContainsFunc(known, func(o string) bool { return lisp.Distance(o, b.Name) <= 2 }):
+		l.Warn(b.NameAt.Errorf("`%s` is not an option, and nothing uses it", b.Name))
 	case !b.Used && !l.read[b.Name]:
 		l.Fail(b.NameAt.Errorf("`%s` is not an option, and nothing uses it", b.Name).Suggest(b.Name, known))
 	case !l.Quiet(b.NameAt):

@@ -134,7 +134,9 @@ func TestUnknownOption(t *testing.T) {
 		{`(defprofile a ((def advertise 1) (def tls-crt "c")))`, "did you mean `tls-cert`?"},
 		{many.String() + `(def policy-defalt "deny")`, "did you mean `policy-default`?"},
 		{`(def zzz 1)`, "`zzz` is not an option"},
-		{`(def max-message-size 126)`, ""},                    // a name of the original
+		{`(def max-message-size 126) (def db-name "new")`, ""}, // a name of the original
+		{`(def max-message-size 126) (def db-name "new") (def zzz 1)`, ""},
+		{`(def max-message-size 126) (def db-name "new") (def policy-defalt "deny")`, "did you mean `policy-default`?"},
 		{`(def base 1) (def port (+ base 8000))`, ""},         // a variable
 		{`(def base 1) (if (= 1 2) (def port base))`, ""},     // a variable of what is not evaluated
 		{`(def base 1) (defprofile a ((def port base)))`, ""}, // a variable of a profile
@@ -415,4 +417,28 @@ func FuzzLoad(f *testing.F) {
 			t.Errorf("a configuration differs from itself: %v", changes)
 		}
 	})
+}
+
+// TestFromOriginal: a file of the original becomes one of ours, which loads and means the same.
+func TestFromOriginal(t *testing.T) {
+	const text = `; the original's
+(def max-message-size 126) ; no role
+(treatment-group
+  "a" 1)
+(policy-allow "*" "game.move" "play")
+(defprofile blue ((def advertise 1)))`
+	got := FromOriginal("t", text)
+	for _, want := range []string{"; no effect here: (def max-message-size 126) ; no role\n", ";   \"a\" 1)\n(policy-allow", `(def policy-default "deny")`,
+		"'wamble import"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("it lacks %q:\n%s", want, got)
+		}
+	}
+	c, err := Load("t", got, testParams)
+	if err != nil || len(c.Warnings) > 0 || c.Profile("blue").Standing.PolicyDefault != "deny" {
+		t.Errorf("it loads with %v, %v", err, c)
+	}
+	if again := FromOriginal("t", "(def port 1)"); strings.Contains(again, "policy-default") {
+		t.Errorf("a file without rules gets %s", again)
+	}
 }

@@ -190,8 +190,8 @@ func nameFault(name string) string {
 	switch {
 	case name == "":
 		return "is empty"
-	case len(name) > 64:
-		return "has " + strconv.Itoa(len(name)) + " bytes; at most 64 are allowed"
+	case len(name) > 120: // the stores keep 128, with the number of a shard
+		return "has " + strconv.Itoa(len(name)) + " bytes; at most 120 are allowed"
 	case name == "." || name == "..":
 		return "is no name"
 	}

@@ -70,6 +70,14 @@ func (l *loader) policy(allow bool) lisp.Form {
 				return lisp.Value{}, c.Args[i].Pos.Errorf("the %s of this rule %s", p.name, fault)
 			}
 		}
+		if rule.Action == "trust.tier" && rule.Resource == "tier" { // as in the original
+			l.Warn(c.Args[2].Pos.Errorf("a rule of trust.tier is about everybody's profiles, which is written \"*\" here"))
+			rule.Resource = "*"
+		}
+		if about := rule.Resource[strings.LastIndex(rule.Resource, ":")+1:]; rule.Action == "protocol.ctrl" && slices.Contains(withoutEffect, about) {
+			l.Warn(c.Args[2].Pos.Errorf("this rule has no effect: the server is never asked about %s", lisp.Quote(rule.Resource)))
+			return lisp.Value{Kind: lisp.Int, Int: 1}, nil
+		}
 		if err := finish(&rule, c); err != nil {
 			return lisp.Value{}, err
 		}

@@ -95,6 +95,9 @@ type Pos struct {
 // IsZero reports whether p is no place.
 func (p Pos) IsZero() bool { return p.src == nil }
 
+// Offset returns the index of the place in the text of its source.
+func (p Pos) Offset() int { return int(p.offset) }
+
 // Place returns file, line and column; line and column count from 1, columns in characters.
 func (p Pos) Place() (file string, line, col int) {
 	if p.src == nil {

@@ -14,6 +14,12 @@ import (
 // is what /readyz shows meanwhile.
 func (rt *Runtime) prepareStore(ctx context.Context, stage string) error {
 	return rt.retry(ctx, stage, func() error {
+		// Of a database that cannot be used nothing is changed, not even its owner.
+		if st, err := rt.o.Database.Status(ctx); err != nil {
+			return err
+		} else if err := st.Refused(); err != nil {
+			return err
+		}
 		if err := rt.acquireOwnership(ctx); err != nil {
 			return err
 		}

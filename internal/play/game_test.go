@@ -250,7 +250,7 @@ func TestLines(t *testing.T) {
 		{"identity new", "", NewIdentity{}},
 		{"identity one two", "These are not the words of an identity: an identity has 12 words, not 2.", nil},
 		{"identity legal winner thank year wave sausage worth useful legal winner thank yellow", "",
-			Login{Mnemonic([]byte("\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f"))}},
+			Login{Mnemonic{Entropy: [16]byte([]byte("\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f"))}}},
 		{"identity forget", "You are a guest already.", nil},
 		{"terms", "", AskTerms{}},
 		{"accept", "", AcceptTerms{}},
@@ -360,7 +360,7 @@ func TestAlive(t *testing.T) {
 // TestIdentity: an identity is shown once as words, and kept.
 func TestIdentity(t *testing.T) {
 	g := seated(t)
-	e := Mnemonic{1}
+	e := Mnemonic{Entropy: [16]byte{1}}
 	if effects := g.Take(noon, MadeIdentity{e}); !has(effects, Login{e}) {
 		t.Errorf("got %+v", effects)
 	}

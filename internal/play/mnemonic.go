@@ -1,11 +1,13 @@
 package play
 
 import (
+	"crypto"
 	"crypto/ed25519"
 	"crypto/pbkdf2"
 	"crypto/sha256"
 	"crypto/sha512"
 	_ "embed"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
@@ -28,7 +30,12 @@ const bitsOfWord = 11
 // Mnemonic is the 128 random bits that an identity is made from. They are the whole secret of a player, at every server,
 // and are written as twelve words, the same as in the browser client: words → seed of BIP-39 without a passphrase → its
 // first 32 bytes are the secret key of RFC 8032.
-type Mnemonic [16]byte
+type Mnemonic struct {
+	Entropy [16]byte
+	// Original says that they are those of a client of the original, whose words are of a list of its own, so that
+	// they are written as 32 hexadecimal digits, and whose key is another one (see originalKey).
+	Original bool
+}
 
 var (
 	errCount = fmt.Errorf("an identity has %d words", mnemonicWords)
@@ -36,11 +43,14 @@ var (
 	errSum = errors.New("these words do not belong together: one is wrong, or their order")
 )
 
-// String returns the words, separated by spaces.
+// String returns the words, separated by spaces, or the digits of the original's.
 func (m Mnemonic) String() string {
+	if m.Original {
+		return hex.EncodeToString(m.Entropy[:])
+	}
 	// The words are the bits of the entropy, followed by the first four bits of its hash.
-	sum := sha256.Sum256(m[:])
-	bits := append(m[:], sum[0])
+	sum := sha256.Sum256(m.Entropy[:])
+	bits := append(m.Entropy[:], sum[0])
 	words := make([]string, mnemonicWords)
 	for i := range words {
 		n := 0
@@ -70,15 +80,26 @@ func parseMnemonic(text string) (Mnemonic, error) {
 			bits[at/8] |= byte(n>>(bitsOfWord-1-j)&1) << (7 - at%8)
 		}
 	}
-	m := Mnemonic(bits[:16])
-	if sum := sha256.Sum256(m[:]); sum[0]>>4 != bits[16]>>4 {
+	m := Mnemonic{Entropy: [16]byte(bits[:16])}
+	if sum := sha256.Sum256(m.Entropy[:]); sum[0]>>4 != bits[16]>>4 {
 		return Mnemonic{}, errSum
 	}
 	return m, nil
 }
 
-// Key returns the private key of the words. It takes about a millisecond.
-func (m Mnemonic) Key() ed25519.PrivateKey {
+// parseIdentity decodes twelve words, or the 32 hexadecimal digits of a client of the original.
+func parseIdentity(text string) (Mnemonic, error) {
+	if b, err := hex.DecodeString(text); err == nil && len(b) == len(Mnemonic{}.Entropy) {
+		return Mnemonic{[16]byte(b), true}, nil
+	}
+	return parseMnemonic(text)
+}
+
+// Key returns the private key, a signer for Ed25519. It takes about a millisecond.
+func (m Mnemonic) Key() crypto.Signer {
+	if m.Original {
+		return newOriginalKey(m.Entropy)
+	}
 	seed, err := pbkdf2.Key(sha512.New, m.String(), []byte("mnemonic"), 2048, ed25519.SeedSize)
 	if err != nil {
 		panic(err) // its parameters are constants

@@ -1,6 +1,7 @@
 package play
 
 import (
+	"crypto/ed25519"
 	"encoding/hex"
 	"slices"
 	"strings"
@@ -19,7 +20,7 @@ func TestMnemonic(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e := Mnemonic(b)
+		e := Mnemonic{Entropy: [16]byte(b)}
 		if got := e.String(); got != c.words {
 			t.Errorf("%s: got %q, want %q", c.entropy, got, c.words)
 		}
@@ -27,7 +28,7 @@ func TestMnemonic(t *testing.T) {
 			got != e {
 			t.Errorf("%q: got %x, %v, want %x", c.words, got, err, e)
 		}
-		if got := hex.EncodeToString(e.Key()[32:]); got != c.public {
+		if got := hex.EncodeToString(e.Key().(ed25519.PrivateKey)[32:]); got != c.public {
 			t.Errorf("%s: got the key %s, want %s", c.entropy, got, c.public)
 		}
 	}

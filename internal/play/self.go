@@ -27,8 +27,7 @@ func (g *Game) identity(rest string) {
 	case rest == "" && g.Own == nil:
 		g.say("You are a guest: your score is lost with this computer. 'identity new' makes an identity, 'identity' with its twelve words brings one back, also one from a browser.")
 	case rest == "":
-		g.show("Whoever has these twelve words is you, here and in a browser. Keep them secret, and keep them:\n%s",
-			g.Own)
+		g.show("%s", g.Own.secret())
 	case rest == "new" && g.Own != nil:
 		g.say("You have an identity. 'identity' shows its words; 'identity forget' forgets it here, for a new one.")
 	case rest == "new":
@@ -41,13 +40,21 @@ func (g *Game) identity(rest string) {
 		g.do(KeepIdentity{})
 		g.do(Logout{})
 	default:
-		e, err := parseMnemonic(rest)
+		e, err := parseIdentity(rest)
 		if err != nil {
-			g.say("These are not the words of an identity: %v.", err)
+			g.say("These are not the words of an identity: %v. One of a client of the original is given by its seed, 32 hexadecimal digits.", err)
 			return
 		}
 		g.do(Login{e})
 	}
+}
+
+// secret says what the player must keep.
+func (m Mnemonic) secret() string {
+	if m.Original {
+		return "Whoever has this seed of a client of the original is you. Keep it secret, and keep it:\n" + m.String()
+	}
+	return "Whoever has these twelve words is you, here and in a browser. Keep them secret, and keep them:\n" + m.String()
 }
 
 func (g *Game) loggedIn(m LoggedIn) {
@@ -56,7 +63,7 @@ func (g *Game) loggedIn(m LoggedIn) {
 	before := g.Board
 	g.assign(m.Assignment)
 	if first {
-		g.show("You have an identity now. Whoever has these twelve words is you, here and in a browser. Keep them secret, and keep them:\n%s", m.Identity)
+		g.show("You have an identity now. %s", m.Identity.secret())
 	}
 	if g.Board != nil && (before == nil || before.ID != g.Board.ID) {
 		g.say("Here is %s.\n%s\n%s", g.Board.Greeting(), g.Board.Facts(), Describe(g.Board.Position))

@@ -56,7 +56,45 @@ func Reshard(ctx context.Context, c *config.Config, dir string, cfg *config.Prof
 	if n < 1 || n > wamble.MaxShards || n&(n-1) != 0 {
 		return fmt.Errorf("a profile has 1, 2, 4, 8, 16, 32 or 64 shards, not %d", n)
 	}
-	// Make sure that no server runs on the database or the journal.
+	return withStopped(ctx, c, dir, cfg, func(db *SharedStore, r *runner.Runner) error {
+		if err := db.Migrate(ctx, nil); err != nil {
+			return err
+		}
+		if err := forgetShards(ctx, r, dir, cfg.Name); err != nil {
+			return err
+		}
+		if err := db.SetShards(ctx, cfg.Name, n); err != nil { // the database first
+			return err
+		}
+		return journal.SetShards(ctx, r, cfg.Name, n)
+	})
+}
+
+// Import calls work with the store of a profile, brought to the newest schema, while no server runs on its
+// database or its journal. The next start reads what work has written. A database of the original is refused.
+func Import(ctx context.Context, c *config.Config, dir string, cfg *config.Profile, work func(*SharedStore) error) error {
+	return withStopped(ctx, c, dir, cfg, func(db *SharedStore, r *runner.Runner) error {
+		st, err := db.Status(ctx)
+		if err == nil && (st.Adopt || st.Original != nil) {
+			err = fmt.Errorf("%s is a database of the original itself: name a new one with db-name, or none", db.Name)
+		}
+		if err == nil {
+			err = db.Migrate(ctx, nil)
+		}
+		if err == nil {
+			err = forgetShards(ctx, r, dir, cfg.Name)
+		}
+		if err != nil {
+			return err
+		}
+		return work(db)
+	})
+}
+
+// withStopped calls work with the store of a profile and the journal, when it has made sure that no server
+// runs on either.
+func withStopped(ctx context.Context, c *config.Config, dir string, cfg *config.Profile,
+	work func(*SharedStore, *runner.Runner) error) error {
 	stores, err := OpenStores([]*config.Profile{cfg}, dir)
 	if err != nil {
 		return err
@@ -81,17 +119,7 @@ func Reshard(ctx context.Context, c *config.Config, dir string, cfg *config.Prof
 		return fmt.Errorf("open the journal: %w", err)
 	}
 	defer r.Close()
-	// Change the number, in the database first.
-	if err := db.Migrate(ctx, nil); err != nil {
-		return err
-	}
-	if err := forgetShards(ctx, r, dir, cfg.Name); err != nil {
-		return err
-	}
-	if err := db.SetShards(ctx, cfg.Name, n); err != nil {
-		return err
-	}
-	return journal.SetShards(ctx, r, cfg.Name, n)
+	return work(db, r)
 }
 
 // refuseLive returns an error if a server runs on a store.

@@ -35,9 +35,18 @@ var advice = map[string]string{
 	"3F000": "Check the search_path of db-user",
 	"42P01": "A table is missing: check db-name and the search_path of db-user, or restore a backup",
 	"42703": "A column is missing: check db-name and the search_path of db-user, or restore a backup",
+	// A migration finds what it makes.
+	"42701": exists,
+	"42P07": exists,
+	"42710": exists,
+	"42723": exists,
 	"XX001": "The server's data are damaged: restore a backup",
 	"XX002": "An index is damaged: REINDEX it, or restore a backup",
 }
+
+// exists is the advice for a column, table, trigger or function that a migration makes and that is there.
+const exists = "Something in the database has the name of what this migration makes. If the original Wamble made the " +
+	"database, 'wamble import' brings its rows to a new one; else rename what you made, or name another db-name"
 
 // adviceOn returns advice about an error, "" if the error may pass by itself.
 func adviceOn(err error) string {

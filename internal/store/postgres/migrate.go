@@ -26,9 +26,9 @@ func Migrations() ([]schema.Migration, error) {
 const migrationLock = 0x77616d626c65
 
 // Migrate brings the database to the newest schema, each migration in a transaction of its own
-// under an advisory lock, so that two processes may call it at once. A database made by the
-// original is adopted with all its rows; its boards go to Options.Profile. Errors:
-// *schema.Newer.
+// under an advisory lock, so that two processes may call it at once. A database with the first schema
+// of the original is adopted with all its rows, in one transaction; its boards go to Options.Profile.
+// Errors: *schema.Newer, *schema.Original.
 func (s *Store) Migrate(ctx context.Context, progress schema.Progress) error {
 	all, err := Migrations()
 	if err != nil {
@@ -42,6 +42,9 @@ func (s *Store) Migrate(ctx context.Context, progress schema.Progress) error {
 		if err != nil {
 			return err
 		}
+		if st.Original != nil {
+			return fmt.Errorf("migrate: %w", st.Original)
+		}
 		pending, err := schema.Pending(all, st.Version, st.Needs)
 		if err != nil {
 			return fmt.Errorf("migrate: %w", err)
@@ -50,9 +53,13 @@ func (s *Store) Migrate(ctx context.Context, progress schema.Progress) error {
 			return classify(ctx, "migrate",
 				s.transact(ctx, func(conn *pgxpool.Conn) error { return makeOwnersTable(ctx, conn) }))
 		}
-		step := schema.Step{Name: pending[0].Name, Number: pending[0].Version, Of: len(all)}
-		err = progress.Run(ctx, step, func(ctx context.Context) error {
-			return s.transact(ctx, func(conn *pgxpool.Conn) error { return s.migrate(ctx, conn, pending[0]) })
+		if !st.Adopt {
+			pending = pending[:1]
+		} else if s.profile == "" {
+			return schema.Badf("this database was made by the original Wamble: say which profile gets its boards")
+		}
+		err = s.transact(ctx, func(conn *pgxpool.Conn) error {
+			return s.migrate(ctx, conn, pending, st.Adopt, progress, len(all))
 		})
 		if err != nil {
 			return classify(ctx, "migrate", err)
@@ -60,8 +67,10 @@ func (s *Store) Migrate(ctx context.Context, progress schema.Progress) error {
 	}
 }
 
-// migrate applies one migration, unless another process has applied it.
-func (s *Store) migrate(ctx context.Context, conn *pgxpool.Conn, m schema.Migration) error {
+// migrate applies migrations in one transaction, unless another process has applied the first. With adopt
+// the first counts as applied.
+func (s *Store) migrate(ctx context.Context, conn *pgxpool.Conn, pending []schema.Migration, adopt bool,
+	progress schema.Progress, of int) error {
 	// Several statements without arguments are sent as one simple query.
 	_, err := conn.Exec(ctx, fmt.Sprintf(`BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0;
 		SET LOCAL synchronous_commit = on; SELECT pg_advisory_xact_lock(%d); CREATE TABLE IF NOT EXISTS schema_migrations (
@@ -77,30 +86,30 @@ func (s *Store) migrate(ctx context.Context, conn *pgxpool.Conn, m schema.Migrat
 	if err := conn.QueryRow(ctx, selectVersion).Scan(&version); err != nil {
 		return err
 	}
-	if version != m.Version-1 {
+	if version != pending[0].Version-1 {
 		return nil // transact rolls back
 	}
-	adopt := false
-	if version == 0 {
-		if adopt, err = adoptable(ctx, conn); err != nil {
+	for i, m := range pending {
+		step := schema.Step{Name: m.Name, Number: m.Version, Of: of}
+		err := progress.Run(ctx, step, func(ctx context.Context) error {
+			adopted := adopt && m.Version == 1
+			if !adopted {
+				if _, err := conn.Exec(ctx, m.SQL); err != nil {
+					return fmt.Errorf("%s: %w", m.Name, err)
+				}
+			}
+			_, err := conn.Exec(ctx, `INSERT INTO schema_migrations (version, name, adopted, additive) VALUES ($1, $2, $3, $4)`,
+				m.Version, m.Name, adopted, m.Additive)
+			if err == nil && i == len(pending)-1 {
+				_, err = conn.Exec(ctx, "COMMIT")
+			}
+			return err
+		})
+		if err != nil {
 			return err
 		}
 	}
-	if adopt && s.profile == "" {
-		return schema.Badf("this database was made by the original Wamble: say which profile gets its boards")
-	}
-	if !adopt {
-		if _, err := conn.Exec(ctx, m.SQL); err != nil {
-			return fmt.Errorf("%s: %w", m.Name, err)
-		}
-	}
-	if _, err := conn.Exec(ctx,
-		`INSERT INTO schema_migrations (version, name, adopted, additive) VALUES ($1, $2, $3, $4)`, m.Version, m.Name,
-		adopt, m.Additive); err != nil {
-		return err
-	}
-	_, err = conn.Exec(ctx, "COMMIT")
-	return err
+	return nil
 }
 
 const selectVersion = `SELECT coalesce(max(version), 0) FROM schema_migrations`
@@ -108,48 +117,7 @@ const selectVersion = `SELECT coalesce(max(version), 0) FROM schema_migrations`
 // selectState treats migrations as not additive if the table was made by an older program
 // without that column.
 const selectState = `SELECT coalesce(max(version), 0), coalesce(max(version) FILTER (WHERE NOT coalesce((to_jsonb(m) ->> 'additive')::boolean, FALSE)), 0),
-	min(applied_at) FILTER (WHERE version = 1) FROM schema_migrations m`
-
-// original has the tables and columns that a database of the original must have to be adopted.
-var original = map[string]string{
-	"players":      "id public_key rating created_at",
-	"sessions":     "id token player_id trust_level created_at last_seen_at",
-	"boards":       "id fen status last_assignment_time created_at updated_at",
-	"moves":        "id board_id session_id move_uci move_number timestamp",
-	"reservations": "board_id session_id expires_at",
-	"game_results": "board_id winning_side finished_at",
-	"payouts":      "id board_id session_id points_awarded created_at",
-	"predictions":  "id board_id session_id predicted_move_uci status created_at",
-}
-
-// adoptable reports whether all tables of the original exist. If only some do, it returns an
-// error: the database belongs to another program.
-func adoptable(ctx context.Context, conn *pgxpool.Conn) (bool, error) {
-	tables, lacking := 0, []string{}
-	for table, columns := range original {
-		var have []string
-		err := conn.QueryRow(ctx, `SELECT coalesce(array_agg(column_name::text), '{}') FROM information_schema.columns
-			WHERE table_schema = current_schema() AND table_name = $1`, table).Scan(&have)
-		if err != nil {
-			return false, err
-		}
-		if len(have) > 0 {
-			tables++
-		}
-		for _, c := range strings.Fields(columns) {
-			if !strings.Contains(" "+strings.Join(have, " ")+" ", " "+c+" ") {
-				lacking = append(lacking, table+"."+c)
-			}
-		}
-	}
-	if tables == 0 {
-		return false, nil
-	}
-	if len(lacking) > 0 {
-		return false, schema.Badf("this database has tables of Wamble's names, but not the original's: %s are missing; nothing was changed", strings.Join(lacking, ", "))
-	}
-	return true, nil
-}
+	min(applied_at) FILTER (WHERE version = 1), (` + SelectColumns + `) FROM schema_migrations m`
 
 // Status returns the state of the database relative to this program. It writes nothing. A
 // database that is newer than this program is not an error here.
@@ -159,12 +127,14 @@ func (s *Store) Status(ctx context.Context) (schema.Status, error) {
 		return schema.Status{}, err
 	}
 	st := schema.Status{Latest: len(all)}
-	var versioned, made bool
+	var versioned bool
 	var first *time.Time
+	var columns []string
+	// Columns are read with the version, in one statement: another process may be migrating.
 	err = s.readRow(ctx, "read schema version", `SELECT 'PostgreSQL ' || current_setting('server_version'),
-		to_regclass('schema_migrations') IS NOT NULL, to_regclass('boards') IS NOT NULL`, nil, &st.Server, &versioned, &made)
+		to_regclass('schema_migrations') IS NOT NULL, (`+SelectColumns+`)`, nil, &st.Server, &versioned, &columns)
 	if err == nil && versioned {
-		err = s.readRow(ctx, "read schema version", selectState, nil, &st.Version, &st.Needs, &first)
+		err = s.readRow(ctx, "read schema version", selectState, nil, &st.Version, &st.Needs, &first, &columns)
 	}
 	if err != nil {
 		return schema.Status{}, err
@@ -172,7 +142,13 @@ func (s *Store) Status(ctx context.Context) (schema.Status, error) {
 	if first != nil {
 		st.Made = first.UTC()
 	}
-	st.Adopt = made && st.Version == 0
+	// Adopting takes one transaction. Earlier programs took several, and could stop behind version 2.
+	if o := FromOriginal(columns); o != nil && st.Version <= 2 {
+		if o.Foreign || o.Steps != nil || o.Lacking != nil {
+			st.Original = o
+		}
+		st.Adopt = st.Version == 0 && st.Original == nil
+	}
 	if st.Denied, err = s.denied(ctx); err != nil {
 		return schema.Status{}, err
 	}

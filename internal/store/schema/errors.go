@@ -27,6 +27,7 @@ func Classify(ctx context.Context, what string, err, none error, permanent func(
 	var bad *intent.Violation
 	var data *BadData
 	var newer *Newer
+	var original *Original
 	switch {
 	case err == nil:
 		return nil
@@ -34,7 +35,8 @@ func Classify(ctx context.Context, what string, err, none error, permanent func(
 		return fmt.Errorf("%s: %w", what, store.ErrNotFound)
 	case errors.Is(err, store.ErrTransient), errors.As(err, &moved), errors.As(err, &owned):
 		return err
-	case errors.As(err, &bad), errors.As(err, &data), errors.As(err, &newer):
+	case errors.As(err, &bad), errors.As(err, &data), errors.As(err, &newer),
+		errors.As(err, &original):
 		return fmt.Errorf("%s: %w", what, err)
 	case ctx.Err() != nil:
 		return fmt.Errorf("%w: %s: %w", store.ErrTransient, what, ctx.Err())

@@ -104,6 +104,31 @@ func Pending(all []Migration, version, needs int) ([]Migration, error) {
 	return all[min(version, len(all)):], nil
 }
 
+// Original is returned for a database of the original Wamble that is not adopted in place, or one with tables of
+// its names that is not the original's. Nothing is written to the database.
+type Original struct {
+	Steps   []string // the original's migrations after its first, as far as columns show them
+	Lacking []string // columns of its first migration that are missing
+	Foreign bool     // it is not the original's
+}
+
+func (e *Original) Error() string {
+	lacking := strings.Join(e.Lacking, ", ")
+	if e.Foreign {
+		return "this database has tables of Wamble's names, but not the original's: " + lacking +
+			" are missing; nothing was changed"
+	}
+	why := "with its migrations " + strings.Join(e.Steps, ", ")
+	if e.Steps == nil {
+		why = "before its migration 001 of 2025-09-25: it lacks " + lacking
+	} else if e.Lacking != nil {
+		why += ", without " + lacking
+	}
+	return "this database was made by the original Wamble, " + why + "; only a database of the migration 001 alone is " +
+		"adopted in place. Nothing was changed: name a new database with db-name, or none, and bring all rows there " +
+		"with 'wamble import'"
+}
+
 // Status is the state of a database relative to this program.
 type Status struct {
 	Server  string    // such as "PostgreSQL 15.18" or "SQLite 3.54.1"
@@ -111,17 +136,22 @@ type Status struct {
 	Needs   int       // version that a program must know: that of the last migration that was not additive
 	Made    time.Time // time of the first migration, in microseconds; zero if empty
 	Latest  int       // newest version that this program knows
-	Adopt   bool      // made by the original, without a version so far
-	Pending []string  // names of the pending migrations
-	Breaks  []string  // those of Pending that are not additive
+	Adopt   bool      // made by the original, without a version so far; Migrate adopts it
+	// Original is why a database of the original cannot be adopted; nil if it can, or for any other database.
+	Original *Original
+	Pending  []string // names of the pending migrations
+	Breaks   []string // those of Pending that are not additive
 	// Moving is the source of an unfinished move into the database; "" if there is none.
 	Moving string
 	// Denied is why the user of the connection could not migrate; "" if they could.
 	Denied string
 }
 
-// Refused returns a *Newer, or the error of Unfinished, if this program cannot use the database.
+// Refused returns a *Newer, an *Original or the error of Unfinished if this program cannot use the database.
 func (s *Status) Refused() error {
+	if s.Original != nil {
+		return s.Original
+	}
 	if s.Needs > s.Latest {
 		return &Newer{Database: s.Version, Program: s.Latest}
 	}
