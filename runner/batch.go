@@ -3,6 +3,7 @@ package runner
 import (
 	"fmt"
 	"math"
+	"sync/atomic"
 	"time"
 )
 
@@ -22,6 +23,10 @@ type batch struct {
 	kept      keptRows
 	plain     []bool        // by the first delivery of a bundle, see findPlain
 	claimed   time.Duration // time of the claim, by o.elapsed
+	// held is those of list that the worker holds, since the claim is stored, and begun is how many of
+	// them have been given to the handler. The index lock guards held.
+	held  []Delivery
+	begun atomic.Int32
 	// pos is the index of the first delivery that is not settled.
 	pos int
 	// singles says that the worker is locating a failure of a batch handler.

@@ -21,6 +21,7 @@ func (w *Worker) runEach(ctx context.Context, e *engine, ahead bool, l limits) (
 	}()
 	i := from
 	for ; ; i++ {
+		b.begun.Store(int32(i + 1))
 		for i < len(b.list) && !w.runs(b.list[i].Row.Seq, b.list[i].Row.Seq) {
 			w.recheck(e, i)
 		}
@@ -263,6 +264,7 @@ func (w *Worker) call(ctx context.Context, tx *Tx, d *Delivery) (err error) {
 	returned := false
 	w.running.Add(1)
 	defer w.running.Add(-1)
+	w.watch()
 	defer func() { d.exited = !returned && err == nil }()
 	defer recoverInto(&err)
 	if w.o.Timeout > 0 {

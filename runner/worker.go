@@ -83,6 +83,8 @@ type Worker struct {
 	idle     atomic.Bool
 	running  atomic.Int32 // messages that its handlers are running
 	lanePace atomic.Int64 // pace of the lane that has published last, 0 before
+	slow     bool         // its handler has taken so long that its claims were given back; the index lock guards it
+	watched  atomic.Bool  // a look is planned, see watch
 	steps    atomic.Uint64
 	lastErr  atomic.Pointer[error]
 
