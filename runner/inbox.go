@@ -48,6 +48,7 @@ type inbox struct {
 	worker   uint64
 	name     string // empty if it has none
 	paused   bool   // see PauseQueue
+	repeats  bool   // several messages may have an id that the engine has made up
 	finished finishedList
 	inboxState
 	seen  [bandCount]uint64
