@@ -53,7 +53,7 @@ func TestNumbersOfAGroup(t *testing.T) {
 					if err != nil || len(got) != 1 {
 						t.Fatalf("frame %d: %d rows at %v, %v", i, len(got), row, err)
 					}
-					if got[0].Row != row || !bytes.Equal(got[0].Frame, g.Frame(i)) {
+					if got[0].Row != row || !bytes.Equal(got[0].Frame, g.frames.frame(i)) {
 						t.Fatalf("frame %d: its row %v holds another, that of %v", i, row, got[0].Row)
 					}
 				}

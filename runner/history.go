@@ -64,8 +64,8 @@ const (
 	maxRuns      = 10
 	maxRunError  = 256
 	maxHistoryID = 256
-	// MaxResult bounds the bytes of Delivery.SetResult.
-	MaxResult = 4 << 10
+	// maxResult bounds the bytes of Delivery.SetResult.
+	maxResult = 4 << 10
 )
 
 func (h *record) append(dst []byte) []byte {
@@ -343,10 +343,10 @@ func (h *record) add(run recordedRun) {
 }
 
 // SetResult keeps b as the result of the message, if it has a history and this run is
-// committed. It returns ErrTooLarge above MaxResult.
+// committed. It returns ErrTooLarge above maxResult.
 func (d *Delivery) SetResult(b []byte) error {
-	if len(b) > MaxResult {
-		return fmt.Errorf("result of %d bytes, at most %d: %w", len(b), MaxResult, ErrTooLarge)
+	if len(b) > maxResult {
+		return fmt.Errorf("result of %d bytes, at most %d: %w", len(b), maxResult, ErrTooLarge)
 	}
 	d.result = append([]byte{}, b...)
 	return nil

@@ -27,7 +27,7 @@ func (r *Runner) startKeeper() {
 	}
 }
 
-// pokeKeeper makes the keeper read the policies again.
+// pokeKeeper makes the keeper read the policies again: there is another worker.
 func (r *Runner) pokeKeeper() {
 	select {
 	case r.keeper <- struct{}{}:
