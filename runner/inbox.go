@@ -61,8 +61,7 @@ type inbox struct {
 	}
 	claims []*claimSpan // oldest first
 	leaseBook
-	open   openBundle
-	recent recent
+	open openBundle
 	// workers are the workers of this inbox; they are woken when there is something new.
 	workers []*Worker
 	turn    uint
@@ -106,7 +105,6 @@ func (in *inbox) reach(reached [bandCount]uint64) {
 	for k := range in.seen {
 		in.seen[k] = max(in.seen[k], reached[k])
 	}
-	in.recent.pass(in.seen[bandNormal])
 	for k := range in.goneIn {
 		for h := &in.goneIn[k]; len(*h) > 0 && uint64((*h)[0]) < in.seen[k]; {
 			delete(in.gone, uint64(h.pop()))
@@ -160,7 +158,6 @@ func newInbox(worker uint64) *inbox {
 	in := &inbox{worker: worker, inboxState: inboxState{next: 1}}
 	in.leases, in.gone = map[uint64]holding{}, map[uint64]bool{}
 	in.first = math.MaxUint64
-	in.recent.from = math.MaxUint64
 	return in
 }
 

@@ -217,7 +217,7 @@ func (r *Runner) insert(ctx context.Context, row Row, frame []byte) error {
 	return r.write(ctx, func(c *commit) error { return c.place(row, frame) })
 }
 
-// place stores a frame at a chosen row. The cache of recent rows has no gaps, so it is dropped.
+// place stores a frame at a chosen row.
 func (c *commit) place(row Row, frame []byte) error {
 	in := c.e.ix.inbox(row.Worker)
 	if row.Seq > maxInsert {
@@ -227,7 +227,6 @@ func (c *commit) place(row Row, frame []byte) error {
 		return fmt.Errorf("row %d of worker %d: %w", row.Seq, row.Worker, ErrExists)
 	}
 	c.seal(in)
-	in.recent.drop()
 	in.next = row.Seq + 1
 	c.insert(in, row.Seq, bandNormal, frame)
 	return nil
