@@ -65,7 +65,6 @@ type inbox struct {
 	// workers are the workers of this inbox; they are woken when there is something new.
 	workers []*Worker
 	turn    uint
-	called  uint // the worker that wakeOne asks first
 	marks   marks
 	dirty   bool
 	posted  bool
@@ -342,11 +341,10 @@ func (ix *index) nextClaim(in *inbox, now int64, ordered bool) int64 {
 }
 
 // wakeOne wakes a worker of the inbox that has nothing to do, if there is one. When that one has
-// claimed rows and there are more, it wakes the next: so no more of them are woken than find work.
+// claimed rows and there are more, it wakes the next: so no more of them are woken than find work,
+// and little work is always done by the same ones, whose memory is in the processor's cache.
 func (in *inbox) wakeOne() {
-	for range in.workers {
-		w := in.workers[in.called%uint(len(in.workers))]
-		in.called++
+	for _, w := range in.workers {
 		if w.idle.Load() && !w.held() && w.poke() {
 			return
 		}
