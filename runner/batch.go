@@ -3,6 +3,7 @@ package runner
 import (
 	"fmt"
 	"math"
+	"sync/atomic"
 	"time"
 )
 
@@ -22,6 +23,10 @@ type batch struct {
 	kept      keptRows
 	plain     []bool        // by the first delivery of a bundle, see findPlain
 	claimed   time.Duration // time of the claim, by o.elapsed
+	// held is those of list that the worker holds, since the claim is stored, and begun is how many of
+	// them have been given to the handler. The index lock guards held.
+	held  []Delivery
+	begun atomic.Int32
 	// pos is the index of the first delivery that is not settled.
 	pos int
 	// singles says that the worker is locating a failure of a batch handler.
@@ -109,11 +114,6 @@ func (b *batch) take(row Row, k band, value []byte, rows int, l limits, first bo
 		b.add(row, k, value)
 		return true
 	}
-	return b.takeBundle(row, value, n, rows, l, first)
-}
-
-// takeBundle is take for a bundle of n messages.
-func (b *batch) takeBundle(row Row, value []byte, n, rows int, l limits, first bool) bool {
 	if l.whole || n <= rows && len(b.arena)+len(value) <= l.bytes {
 		b.addBundle(row, value, n, n)
 		return true
@@ -201,11 +201,6 @@ func (b *batch) readFresh(e *engine, w *Worker, worker uint64, seen, upper [band
 func (b *batch) readBand(e *engine, worker uint64, k band, from, upper uint64, rows int, l limits) (uint64, error) {
 	lo, hi := rowKey(nil, bandTables[k], Row{worker, from}), rowKey(nil, bandTables[k], Row{worker, upper})
 	next, had := upper, len(b.list)
-	if k == bandNormal {
-		if next, ok := b.readRecent(e, worker, from, upper, rows, l); ok {
-			return next, nil
-		}
-	}
 	err := e.back.Scan(lo, hi, func(key, value []byte) bool {
 		row, err := decodeRowKey(key[1:])
 		if err != nil {

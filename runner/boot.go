@@ -30,7 +30,7 @@ func openEngine(o *Options, s Storage) (*engine, error) {
 
 // newEngine opens the backend, and returns an engine whose index is not loaded.
 func newEngine(o *Options, open func(onFail func(error)) (Backend, error)) (*engine, error) {
-	e := &engine{o: o, failedCh: make(chan struct{}), replaced: make(chan struct{})}
+	e := &engine{o: o, ids: rand.Text()[:8], failedCh: make(chan struct{}), replaced: make(chan struct{})}
 	e.ix.inboxes, e.ix.owners = map[uint64]*inbox{}, map[uint64]*Worker{}
 	e.ix.names = map[string]*inbox{}
 	var err error

@@ -100,17 +100,7 @@ func (c *commit) seal(in *inbox) {
 	}
 	c.key = rowKey(c.key[:0], inboxTable, Row{in.worker, p.first})
 	c.batch.Set(c.key, value)
-	in.remember(p)
 	p.n = 0
-}
-
-// remember keeps a written bundle in memory for the workers of its inbox.
-func (in *inbox) remember(p *openBundle) {
-	if len(in.workers) > 0 && in.recent.wants(p.first, in.seen[bandNormal], len(p.value)) {
-		p.value = in.recent.keep(p.first, p.n, p.value)
-		return
-	}
-	in.recent.drop()
 	if cap(p.value) > maxBundleMemory {
 		p.value = nil
 	}
@@ -218,7 +208,6 @@ func (c *commit) unpackStored(in *inbox, first uint64, l lease) error {
 	if n == 0 {
 		return fmt.Errorf("row %d of worker %d is no bundle: %w", first, in.worker, ErrFormat)
 	}
-	in.recent.drop() // the kept copy has no leases per row
 	var b batch
 	b.addBundle(row, value, n, n)
 	for i := range b.list {

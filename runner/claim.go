@@ -24,6 +24,8 @@ func (w *Worker) claimOnce(e *engine, b *batch, now int64, l limits, running []D
 	b.reset()
 	p := w.policy()
 	e.ix.mu.Lock()
+	b.held, w.slow = nil, false
+	b.begun.Store(0)
 	in := e.ix.inbox(w.id)
 	e.ix.expire(in, now)
 	if w.o.Ordered {
@@ -86,42 +88,6 @@ func (w *Worker) claimOnce(e *engine, b *batch, now int64, l limits, running []D
 	}
 	w.grant(e, in, b, reached, now, p)
 	return false, nil
-}
-
-// claimFor is how much work a worker claims at once, estimated from the duration of its last
-// messages: other workers cannot run what it has claimed.
-const claimFor = 100 * time.Millisecond
-
-// shareFrom is how much work is divided among the workers of an inbox. Less is faster in one place.
-const shareFrom = time.Millisecond
-
-// share returns how many of at most rows messages w claims: no more than claimFor allows, and
-// an equal share of what waits if other workers of the inbox are active too and it is much work.
-func (w *Worker) share(in *inbox, now int64, rows int) int {
-	if w.o.Ordered {
-		return rows
-	}
-	if w.pace > 0 && w.o.Batch == nil {
-		rows = max(1, min(rows, int(claimFor/w.pace)))
-	}
-	n := 0
-	for _, x := range in.workers {
-		if x.active.Load() > 0 {
-			n++
-		}
-	}
-	if n < 2 {
-		return rows
-	}
-	free := int(min(in.count, math.MaxInt32)) - in.held
-	if !in.more(now) {
-		free += len(in.ready) - in.parked
-	}
-	least := 1
-	if w.paced && w.o.Batch == nil {
-		least = int(min(shareFrom/max(w.pace, 1), math.MaxInt32))
-	}
-	return max(1, min(rows, max(least, (free+n-1)/n)))
 }
 
 // observe records how long a delivery took.
@@ -331,7 +297,7 @@ func (c *commit) storeClaim(b *batch) {
 		in.split = true
 	}
 	b.over = b.over[:0]
-	b.span.stored = true
+	b.span.stored, b.held = true, b.list
 	in.advance()
 	c.touch(in)
 }

@@ -56,7 +56,7 @@ func TestWhoLeavesChangesNothing(t *testing.T) {
 // TestResultsOfWhoLeaves: the result of a request beside the error of an ended context is not
 // written afterwards, and true: it was done as reported, or not at all.
 func TestResultsOfWhoLeaves(t *testing.T) {
-	r := openRecent(t)
+	r := openForTest(t)
 	e := r.engine()
 	for range 200 {
 		row, err := r.Post(t.Context(), &Message{To: 7, ID: []byte("a"), Payload: make([]byte, 10)})

@@ -9,7 +9,7 @@ import (
 // TestDropDeadLettersWhileReopening: a change of all dead letters that waits for the index
 // while the runner is reopened does not touch that index afterwards.
 func TestDropDeadLettersWhileReopening(t *testing.T) {
-	r := openRecent(t)
+	r := openForTest(t)
 	old := r.engine()
 	old.ix.mu.Lock()
 	done := make(chan error, 1)
@@ -22,7 +22,7 @@ func TestDropDeadLettersWhileReopening(t *testing.T) {
 		runtime.Gosched()
 	}
 	// The last step of Reopen: another engine takes the place of the old one.
-	other := openRecent(t)
+	other := openForTest(t)
 	r.eng.Store(other.engine())
 	old.ix.mu.Unlock()
 	if err := <-done; err != nil {

@@ -121,7 +121,8 @@
 //     journal are over at once.
 //   - The owner of a lease is one Worker, not an inbox. The leases of everything
 //     that is claimed are renewed while their worker is running, no row is taken
-//     from such a worker, and a worker claims no more than its share.
+//     from such a worker. A worker claims no more than its share, and gives back what waits
+//     behind a slow handler if another one is idle.
 //   - Dead letters have numbers of their own, and a time, reason and source.
 //   - Intents (outbox rows, timers) are in the commit of the data.
 //   - Deleting an absent key is not an error. Reads of an aborted nested

@@ -15,7 +15,8 @@ type engine struct {
 	journal JournalID
 	boot    boot
 	schema  Version
-	started int64 // ms
+	started int64  // ms
+	ids     string // the beginning of the ids that it makes up
 	// lastWall is the wall clock at the last look at the timers, in ms.
 	lastWall atomic.Int64
 	dropDead atomic.Int64 // when to look for old dead letters, in ms

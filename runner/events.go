@@ -50,15 +50,12 @@ const (
 	TimerResult  ReplayKind = 3
 	Requeued     ReplayKind = 4
 	DeadLettered ReplayKind = 5
-	// Acknowledged says that the effects of the run are committed, and Kept that an ordered
-	// worker delivers the message again at its place. A run whose error is followed by neither
-	// did not count: it met a conflict, was interrupted, or lost its row.
+	// Acknowledged says that the effects of the run are committed.
 	Acknowledged ReplayKind = 6
-	Kept         ReplayKind = 7
 )
 
 var replayKinds = [...]string{"inbox attempt", "inbox result", "timer attempt", "timer result", "requeued",
-	"dead letter", "acknowledged", "kept"}
+	"dead letter", "acknowledged"}
 
 func (k ReplayKind) String() string { return replayKinds[k] }
 
@@ -71,9 +68,4 @@ type ReplayEvent struct {
 	// Err is the result of the step; nil in attempts.
 	Err   error
 	Frame []byte
-	// The other fields are as in the handler's Delivery.
-	Row       Row
-	Attempts  uint32
-	Timer     TimerID
-	FromTimer bool
 }

@@ -87,8 +87,8 @@ func (r *Runner) Every(ctx context.Context, name, schedule string, m *Message) e
 	if err != nil {
 		return err
 	}
-	if len(name) == 0 || len(name) > MaxQueueName {
-		return fmt.Errorf("a schedule's name has 1 to %d bytes, this one %d: %w", MaxQueueName, len(name), ErrInvalid)
+	if len(name) == 0 || len(name) > maxQueueName {
+		return fmt.Errorf("a schedule's name has 1 to %d bytes, this one %d: %w", maxQueueName, len(name), ErrInvalid)
 	}
 	e := r.engine()
 	template := *m
@@ -235,7 +235,7 @@ func (e *engine) loadSchedules() error {
 // tellUndeclared logs the schedules that an earlier program has declared and this one has not:
 // they go on until DeleteSchedule.
 func (r *Runner) tellUndeclared() {
-	log := r.sinks.Load().Log
+	log := r.o.Sinks.Log
 	for _, s := range r.Schedules() {
 		if !s.Declared && log != nil {
 			err := fmt.Errorf("schedule %q (%s) goes on, though this program does not declare it: delete it, "+

@@ -100,7 +100,7 @@ func ExamplePostOption() {
 	must(err)
 	_, err = mails.Worker().Tick(ctx)
 	must(err)
-	m, err := r.Message(mails.Name(), id)
+	m, err := r.Message("mails", id)
 	must(err)
 	fmt.Println(id, "is", m.State)
 	// Output:

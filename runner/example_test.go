@@ -1,7 +1,6 @@
 package runner_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -294,32 +293,6 @@ func ExampleRunner_ReplayDeadLetters() {
 	// replayed 1 completed 1
 }
 
-// A recording of a run can be run again, against changed handlers.
-func ExampleReplay() {
-	var recording bytes.Buffer
-	recorder := runner.NewRecorder(&recording)
-	r, err := runner.Open(memstore.New(), runner.Options{
-		Create: true, Sinks: runner.Sinks{Replay: recorder.Event},
-	})
-	must(err)
-	defer r.Close()
-	ctx := context.Background()
-	ok := func(ctx context.Context, tx *runner.Tx, d *runner.Delivery) error { return nil }
-	w, err := r.NewWorker(1, runner.WorkerOptions{Handler: ok})
-	must(err)
-	_, err = r.Post(ctx, &runner.Message{To: 1, ID: []byte("a")})
-	must(err)
-	_, err = w.Tick(ctx)
-	must(err)
-
-	again, _ := scratch()
-	defer again.Close()
-	changed := func(ctx context.Context, tx *runner.Tx, d *runner.Delivery) error { return errors.New("changed") }
-	_, err = runner.Replay(ctx, &recording, again, map[uint64]runner.Handler{1: changed})
-	fmt.Println(err)
-	// Output: event 1 (inbox result of worker 1, seq 1): recorded success, now changed
-}
-
 // A checkpoint is restored in place, under a new journal id.
 func ExampleRunner_Restore() {
 	r, _ := scratch()
@@ -334,17 +307,8 @@ func ExampleRunner_Restore() {
 	// Output: inboxes: 0 new journal: true
 }
 
-// What the zero value of a policy means.
-func ExampleDefaultPolicy() {
-	p := runner.DefaultPolicy()
-	fmt.Println(p.RetryBudget, "retries,", p.RetryDelay, "to", p.RetryDelayMax, "apart")
-	// Output: 4 retries, 1s to 1m0s apart
-}
-
 // What a runner has to tell goes to the program's log.
 func ExampleSlog() {
-	r, _ := scratch()
-	defer r.Close()
 	untimed := func(_ []string, a slog.Attr) slog.Attr {
 		if a.Key == slog.TimeKey {
 			return slog.Attr{}
@@ -352,7 +316,9 @@ func ExampleSlog() {
 		return a
 	}
 	l := slog.New(slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{ReplaceAttr: untimed}))
-	r.SetSinks(runner.Sinks{Log: runner.Slog(l)})
+	r, err := runner.Open(memstore.New(), runner.Options{Create: true, Sinks: runner.Sinks{Log: runner.Slog(l)}})
+	must(err)
+	defer r.Close()
 	ctx := context.Background()
 	w, err := r.NewWorker(7, runner.WorkerOptions{Handler: func(context.Context, *runner.Tx, *runner.Delivery) error {
 		return runner.Discard(errors.New("no such address"))

@@ -6,3 +6,6 @@ var NewTestStorage func() Storage
 
 // LogKinds is the number of kinds of log events.
 const LogKinds = LogKind(len(logKinds))
+
+// MaxRange is the most rows of one Range.
+const MaxRange = maxRange

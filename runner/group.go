@@ -73,9 +73,6 @@ func (g *Group) Len() int { return len(g.frames.list) }
 // Bytes returns the number of bytes of all frames.
 func (g *Group) Bytes() int { return len(g.frames.arena) }
 
-// Frame returns frame i, a view into the group.
-func (g *Group) Frame(i int) []byte { return g.frames.frame(i) }
-
 // Row returns the row of frame i. It is valid from the callback on.
 func (g *Group) Row(i int) Row { return Row{g.frames.list[i].to, g.seqs[i]} }
 
@@ -108,7 +105,7 @@ func (g *Group) count() int { return 1 }
 func (r *Runner) Submit(g *Group) error {
 	e := r.engine()
 	for i := range g.frames.list {
-		if n := len(g.Frame(i)); n > e.o.MaxFrame {
+		if n := len(g.frames.frame(i)); n > e.o.MaxFrame {
 			return fmt.Errorf("frame %d of %d bytes, at most %d: %w", i, n, e.o.MaxFrame, ErrTooLarge)
 		}
 		if err := r.draining.check(g.frames.list[i].to); err != nil {

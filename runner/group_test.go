@@ -29,7 +29,7 @@ func TestNumbersOfAGroup(t *testing.T) {
 		{"many inboxes", 200, func(i int) (uint64, Flags) { return uint64(i / 2 % 5), 0 }, func(int) int { return 10 }},
 	} {
 		t.Run(x.name, func(t *testing.T) {
-			r := openRecent(t)
+			r := openForTest(t)
 			done := make(chan error, 1)
 			g := r.NewGroup(func(_ *Group, err error) { done <- err })
 			for range 2 { // the second time with the memory of the first
@@ -53,7 +53,7 @@ func TestNumbersOfAGroup(t *testing.T) {
 					if err != nil || len(got) != 1 {
 						t.Fatalf("frame %d: %d rows at %v, %v", i, len(got), row, err)
 					}
-					if got[0].Row != row || !bytes.Equal(got[0].Frame, g.Frame(i)) {
+					if got[0].Row != row || !bytes.Equal(got[0].Frame, g.frames.frame(i)) {
 						t.Fatalf("frame %d: its row %v holds another, that of %v", i, row, got[0].Row)
 					}
 				}
@@ -65,7 +65,7 @@ func TestNumbersOfAGroup(t *testing.T) {
 // TestNumbersOfPosts is TestNumbersOfAGroup for producers that wait, of which some share a
 // request: each gets the number of its own message.
 func TestNumbersOfPosts(t *testing.T) {
-	r := openRecent(t)
+	r := openForTest(t)
 	type answer struct {
 		row   Row
 		frame []byte
@@ -101,7 +101,7 @@ func TestNumbersOfPosts(t *testing.T) {
 // for later bundles. It is not written while a worker still reads it.
 func TestPostsStayWhole(t *testing.T) {
 	const producers, each = 64, 60
-	r := openRecent(t)
+	r := openForTest(t)
 	left := producers * each
 	var seen [producers][each]bool
 	done := make(chan struct{})

@@ -64,8 +64,8 @@ const (
 	maxRuns      = 10
 	maxRunError  = 256
 	maxHistoryID = 256
-	// MaxResult bounds the bytes of Delivery.SetResult.
-	MaxResult = 4 << 10
+	// maxResult bounds the bytes of Delivery.SetResult.
+	maxResult = 4 << 10
 )
 
 func (h *record) append(dst []byte) []byte {
@@ -233,9 +233,9 @@ type finishedList struct {
 type finished struct {
 	n    uint64
 	hash [dedupeHashLen]byte
-	// only says that its id was made by Post, so that no other message has it. It is false for a
-	// message of an earlier process.
-	only bool
+	// madeUp says that the engine has made up its id, so that no other message has it unless the
+	// inbox repeats ids.
+	madeUp bool
 }
 
 func (f *finishedList) add(x finished) {
@@ -259,19 +259,19 @@ func (f *finishedList) dropFirst() finished {
 func (c *commit) finish(in *inbox, hash [dedupeHashLen]byte, id, value []byte) uint64 {
 	f := &in.finished
 	n := f.next
-	f.add(finished{n, hash, isMadeUp(id)})
+	f.add(finished{n, hash, c.e.madeUp(id)})
 	c.stageOwn(finishedKey(in.worker, n), value)
 	for len(f.list) > c.e.o.KeepHistory {
-		c.forgetFinished(in.worker, f.dropFirst())
+		c.forgetFinished(in, f.dropFirst())
 	}
 	return n
 }
 
 // forgetFinished deletes a finished message, and its record, unless that is of a later message
 // with the same id.
-func (c *commit) forgetFinished(worker uint64, x finished) {
-	at, key := historyKey(nil, worker, x.hash), finishedKey(worker, x.n)
-	if x.only {
+func (c *commit) forgetFinished(in *inbox, x finished) {
+	at, key := historyKey(nil, in.worker, x.hash), finishedKey(in.worker, x.n)
+	if x.madeUp && !in.repeats {
 		c.stage(key, nil)
 		c.stage(at, nil)
 		return
@@ -343,10 +343,10 @@ func (h *record) add(run recordedRun) {
 }
 
 // SetResult keeps b as the result of the message, if it has a history and this run is
-// committed. It returns ErrTooLarge above MaxResult.
+// committed. It returns ErrTooLarge above maxResult.
 func (d *Delivery) SetResult(b []byte) error {
-	if len(b) > MaxResult {
-		return fmt.Errorf("result of %d bytes, at most %d: %w", len(b), MaxResult, ErrTooLarge)
+	if len(b) > maxResult {
+		return fmt.Errorf("result of %d bytes, at most %d: %w", len(b), maxResult, ErrTooLarge)
 	}
 	d.result = append([]byte{}, b...)
 	return nil

@@ -87,71 +87,77 @@ func TestHistoryOfAnIDUsedAgain(t *testing.T) {
 		{"forgotten and posted again", "pdoooop", Waiting, 0, []bool{true, true, true}},
 		{"forgotten after it was done again", "pdpdoo", Done, 1, []bool{true, true, true}},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			r, err := Open(NewTestStorage(), Options{Create: true, MinFree: -1, KeepHistory: 3,
-				Policy: Policy{RetryDelay: -1}})
-			if err != nil {
+		for _, id := range []string{"a", ""} { // an empty id is made up by the first post
+			t.Run(fmt.Sprintf("%s/id=%q", c.name, id), func(t *testing.T) { usedAgain(t, id, c.steps, c.state, c.runs, c.list) })
+		}
+	}
+}
+
+func usedAgain(t *testing.T, id, steps string, state MessageState, runs int, wanted []bool) {
+	r, err := Open(NewTestStorage(), Options{Create: true, MinFree: -1, KeepHistory: 3,
+		Policy: Policy{RetryDelay: -1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	var fails error
+	q, err := Handle(r, "mails", func(context.Context, *Job[string]) error {
+		return fails
+	}, WorkerOptions{MaxBatch: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tick := func(want int) {
+		t.Helper()
+		if n, err := q.Worker().TickOnce(t.Context(), 1); n != want || err != nil {
+			t.Fatal(n, err)
+		}
+	}
+	post := func(id string) string {
+		t.Helper()
+		id, err := q.Post(t.Context(), "hello", ID(id))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return id
+	}
+	for _, step := range steps {
+		switch step {
+		case 'p':
+			id = post(id)
+		case 'd':
+			tick(1)
+		case 'f', 'F':
+			fails = Retry(errors.New("not now"), map[rune]time.Duration{'F': time.Hour}[step])
+			tick(0)
+			fails = nil
+		case 'o': // another message
+			post("")
+			tick(1)
+		case 'r':
+			if err := r.Reopen(); err != nil {
 				t.Fatal(err)
 			}
-			defer r.Close()
-			var fails error
-			q, err := Handle(r, "mails", func(context.Context, *Job[string]) error {
-				return fails
-			}, WorkerOptions{MaxBatch: 1})
-			if err != nil {
-				t.Fatal(err)
-			}
-			tick := func(want int) {
-				t.Helper()
-				if n, err := q.Worker().TickOnce(t.Context(), 1); n != want || err != nil {
-					t.Fatal(n, err)
-				}
-			}
-			post := func(opts ...PostOption) {
-				t.Helper()
-				if _, err := q.Post(t.Context(), "hello", opts...); err != nil {
-					t.Fatal(err)
-				}
-			}
-			for _, step := range c.steps {
-				switch step {
-				case 'p':
-					post(ID("a"))
-				case 'd':
-					tick(1)
-				case 'f', 'F':
-					fails = Retry(errors.New("not now"), map[rune]time.Duration{'F': time.Hour}[step])
-					tick(0)
-					fails = nil
-				case 'o': // another message
-					post()
-					tick(1)
-				case 'r':
-					if err := r.Reopen(); err != nil {
-						t.Fatal(err)
-					}
-				}
-			}
-			m, err := r.Message("mails", "a")
-			if err != nil || m.State != c.state || len(m.Runs) != c.runs || m.Posted.IsZero() {
-				t.Errorf("got %v, %d runs, posted %v, %v, want %v, %d runs", m.State, len(m.Runs), m.Posted, err, c.state, c.runs)
-			}
-			var list []bool
-			done, err := r.Messages("mails", Done, 0, 100)
-			for i := range done {
-				list = append(list, done[i].Posted.Year() > 1970)
-				if done[i].State != Done || done[i].ID == "" || done[i].Ended.IsZero() {
-					t.Errorf("finished: %+v", done[i])
-				}
-			}
-			if err != nil || !slices.Equal(list, c.list) {
-				t.Errorf("finished: got %v, %v, want %v", list, err, c.list)
-			}
-			_, err = q.Post(t.Context(), "hello", Unique("a"))
-			if waits := c.state != Done; errors.Is(err, ErrExists) != waits {
-				t.Errorf("a unique message: got %v", err)
-			}
-		})
+		}
+	}
+	m, err := r.Message("mails", id)
+	if err != nil || m.State != state || len(m.Runs) != runs || m.Posted.IsZero() {
+		t.Errorf("got %v, %d runs, posted %v, %v, want %v, %d runs", m.State, len(m.Runs), m.Posted, err, state, runs)
+	}
+	var list []bool
+	done, err := r.Messages("mails", Done, 0, 100)
+	for i := range done {
+		list = append(list, done[i].Posted.Year() > 1970)
+		if done[i].State != Done || done[i].ID == "" || done[i].Ended.IsZero() {
+			t.Errorf("finished: %+v", done[i])
+		}
+	}
+	if err != nil || !slices.Equal(list, wanted) {
+		t.Errorf("finished: got %v, %v, want %v", list, err, wanted)
+	}
+	_, err = q.Post(t.Context(), "hello", Unique(id))
+	if waits := state != Done; errors.Is(err, ErrExists) != waits {
+		t.Errorf("a unique message: got %v", err)
 	}
 }
 

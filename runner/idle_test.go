@@ -12,7 +12,7 @@ import (
 // TestClaimPassesParkedRows: a claim that meets only rows that wait for a retry reads on: the
 // messages after them do not wait until the worker looks again.
 func TestClaimPassesParkedRows(t *testing.T) {
-	r := openRecent(t)
+	r := openForTest(t)
 	post := func(n int) {
 		for i := range n {
 			if _, err := r.Post(t.Context(), &Message{To: 7, ID: fmt.Append(nil, i)}); err != nil {
@@ -20,7 +20,7 @@ func TestClaimPassesParkedRows(t *testing.T) {
 			}
 		}
 	}
-	post(100) // before there is a worker: claims read the storage, not the recent rows
+	post(100)
 	failing, done := true, 0
 	w, err := r.NewWorker(7, WorkerOptions{MaxBatch: 16, Handler: func(context.Context, *Tx, *Delivery) error {
 		if failing {

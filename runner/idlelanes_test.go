@@ -2,6 +2,7 @@ package runner_test
 
 import (
 	"context"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -70,4 +71,34 @@ func TestLanesAreWokenForWork(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestFewLanesForLittleWork: messages that come one by one are run by the same lane, whose memory is
+// warm, however many lanes there are.
+func TestFewLanesForLittleWork(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		woken := map[<-chan struct{}]bool{}
+		r := open(t, runner.Options{Sleep: func(ctx context.Context, wake <-chan struct{}, _ time.Duration) {
+			select {
+			case <-wake:
+				mu.Lock()
+				woken[wake] = true
+				mu.Unlock()
+			case <-ctx.Done():
+			}
+		}})
+		w := start(t, r, 1, runner.WorkerOptions{Concurrency: 100,
+			Handler: func(context.Context, *runner.Tx, *runner.Delivery) error { return nil }})[0]
+		for range 50 {
+			postAll(t, r, 1, true)
+			synctest.Wait()
+		}
+		if w.Metrics().Successes != 50 || len(woken) > 2 {
+			t.Errorf("%d messages were run by %d lanes", w.Metrics().Successes, len(woken))
+		}
+		if err := w.Remove(); err != nil {
+			t.Error(err)
+		}
+	})
 }

@@ -48,6 +48,7 @@ type inbox struct {
 	worker   uint64
 	name     string // empty if it has none
 	paused   bool   // see PauseQueue
+	repeats  bool   // several messages may have an id that the engine has made up
 	finished finishedList
 	inboxState
 	seen  [bandCount]uint64
@@ -60,12 +61,10 @@ type inbox struct {
 	}
 	claims []*claimSpan // oldest first
 	leaseBook
-	open   openBundle
-	recent recent
+	open openBundle
 	// workers are the workers of this inbox; they are woken when there is something new.
 	workers []*Worker
 	turn    uint
-	called  uint // the worker that wakeOne asks first
 	marks   marks
 	dirty   bool
 	posted  bool
@@ -105,7 +104,6 @@ func (in *inbox) reach(reached [bandCount]uint64) {
 	for k := range in.seen {
 		in.seen[k] = max(in.seen[k], reached[k])
 	}
-	in.recent.pass(in.seen[bandNormal])
 	for k := range in.goneIn {
 		for h := &in.goneIn[k]; len(*h) > 0 && uint64((*h)[0]) < in.seen[k]; {
 			delete(in.gone, uint64(h.pop()))
@@ -159,7 +157,6 @@ func newInbox(worker uint64) *inbox {
 	in := &inbox{worker: worker, inboxState: inboxState{next: 1}}
 	in.leases, in.gone = map[uint64]holding{}, map[uint64]bool{}
 	in.first = math.MaxUint64
-	in.recent.from = math.MaxUint64
 	return in
 }
 
@@ -344,11 +341,10 @@ func (ix *index) nextClaim(in *inbox, now int64, ordered bool) int64 {
 }
 
 // wakeOne wakes a worker of the inbox that has nothing to do, if there is one. When that one has
-// claimed rows and there are more, it wakes the next: so no more of them are woken than find work.
+// claimed rows and there are more, it wakes the next: so no more of them are woken than find work,
+// and little work is always done by the same ones, whose memory is in the processor's cache.
 func (in *inbox) wakeOne() {
-	for range in.workers {
-		w := in.workers[in.called%uint(len(in.workers))]
-		in.called++
+	for _, w := range in.workers {
 		if w.idle.Load() && !w.held() && w.poke() {
 			return
 		}

@@ -43,9 +43,6 @@ func (j *Job[T]) SetResult(v any) error {
 	return j.Delivery.SetResult(b)
 }
 
-// JobHandler runs a job. Its error is the outcome, as for a Handler.
-type JobHandler[T any] func(ctx context.Context, j *Job[T]) error
-
 // Queue is a named queue whose messages carry a T.
 type Queue[T any] struct {
 	r      *Runner
@@ -60,7 +57,8 @@ func NewQueue[T any](r *Runner, name string) (*Queue[T], error) {
 	return &Queue[T]{r: r, name: name}, err
 }
 
-// Handle adds a worker to the queue with a name. It runs when it is started, by Runner.Run or
+// Handle adds a worker to the queue with a name. The error of h is the outcome of the job, as for a
+// Handler. The worker runs when it is started, by Runner.Run or
 // Worker.Start. A message whose payload does not decode becomes a dead letter. Handler and
 // Batch of o must not be set.
 //
@@ -68,7 +66,7 @@ func NewQueue[T any](r *Runner, name string) (*Queue[T], error) {
 // about five hours: RetryBudget is 25, RetryDelayMax 30 min. If T has a method Attempts() int or
 // Timeout() time.Duration, its results above 0 are the bounds for that job, within those of the
 // worker.
-func Handle[T any](r *Runner, name string, h JobHandler[T], o WorkerOptions) (*Queue[T], error) {
+func Handle[T any](r *Runner, name string, h func(ctx context.Context, j *Job[T]) error, o WorkerOptions) (*Queue[T], error) {
 	number, err := r.Queue(context.Background(), name)
 	if err != nil {
 		return nil, err
@@ -112,9 +110,6 @@ func Handle[T any](r *Runner, name string, h JobHandler[T], o WorkerOptions) (*Q
 	w, err := r.NewWorker(number, o)
 	return &Queue[T]{r: r, name: name, worker: w}, err
 }
-
-// Name returns the name of the queue.
-func (q *Queue[T]) Name() string { return q.name }
 
 // Worker returns the worker that Handle has added; nil for a queue of NewQueue.
 func (q *Queue[T]) Worker() *Worker { return q.worker }

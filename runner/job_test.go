@@ -53,7 +53,7 @@ func TestTypedJobs(t *testing.T) {
 			if n, err := mails.Worker().Tick(t.Context()); n != 1 || err != nil || got != want {
 				t.Fatalf("completed %d with %+v, %v", n, got, err)
 			}
-			m, err := r.Message(mails.Name(), id)
+			m, err := r.Message("mails", id)
 			if err != nil || m.State != runner.Done {
 				t.Fatalf("%+v, %v", m, err)
 			}

@@ -27,7 +27,7 @@ func (r *Runner) startKeeper() {
 	}
 }
 
-// pokeKeeper makes the keeper read the policies again.
+// pokeKeeper makes the keeper read the policies again: there is another worker.
 func (r *Runner) pokeKeeper() {
 	select {
 	case r.keeper <- struct{}{}:
@@ -223,6 +223,7 @@ func (w *Worker) dropLost(e *engine, b *batch, from int) (cut int) {
 	var gone []Delivery
 	e.ix.mu.Lock()
 	in := e.ix.inbox(w.id)
+	b.list = b.list[:min(len(b.list), len(b.held))] // the others were given back
 	kept := b.list[:min(from, len(b.list))]
 	for i := len(kept); i < len(b.list); i++ {
 		d := &b.list[i]
@@ -234,7 +235,7 @@ func (w *Worker) dropLost(e *engine, b *batch, from int) (cut int) {
 			cut = i
 		}
 	}
-	b.list = kept
+	b.list, b.held = kept, kept
 	e.ix.mu.Unlock()
 	for i := range gone {
 		w.tally.LeasesLost++

@@ -3,14 +3,13 @@ package runner
 import "errors"
 
 // A worker with Concurrency n has n lanes: itself, and n-1 further workers that claim from the
-// same inbox, each its fair share. The first one has their counters, sinks and policy.
+// same inbox, each its fair share. The first one has their counters.
 
 // addLanes adds the further lanes of w; r.mu is held.
 func (r *Runner) addLanes(w *Worker) {
 	for range w.o.Concurrency - 1 {
 		lane := r.newWorker(w.id, w.o)
 		lane.lead = w
-		lane.p.Store(w.p.Load())
 		w.lanes = append(w.lanes, lane)
 		r.admit(lane)
 	}

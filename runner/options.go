@@ -63,8 +63,9 @@ type Options struct {
 
 	// Now and Sleep replace the clock in tests. The default clock never goes back: it follows a
 	// wall clock that is set forward within a second; one that is set back affects only timers.
+	// Sleep waits until d has passed, wake receives or ctx is done.
 	Now   func() time.Time
-	Sleep SleepFunc
+	Sleep func(ctx context.Context, wake <-chan struct{}, d time.Duration)
 
 	// Wall is the wall clock for timers, which the default clock follows; the default is that
 	// of the machine.
@@ -80,15 +81,12 @@ type Options struct {
 	onFail func(*engine)
 }
 
-// SleepFunc waits until d has passed, wake receives or ctx is done.
-type SleepFunc func(ctx context.Context, wake <-chan struct{}, d time.Duration)
-
 // Sinks receive events. Each may be nil.
 type Sinks struct {
 	// Log receives failures and their consequences.
 	Log func(LogEvent)
 	// Metrics receives a copy of a worker's counters after every tick that has changed them,
-	// when the worker is added, and at a reset.
+	// and when the worker is added.
 	Metrics func(worker uint64, m Metrics)
 	// Replay receives every attempt, its result and its consequence.
 	Replay func(ReplayEvent)
@@ -119,10 +117,6 @@ type Policy struct {
 	// Discard or a conflict. Tick then returns the error.
 	StopOnError bool
 }
-
-// DefaultPolicy returns the policy that the zero value means; it is the original's
-// policy_default.
-func DefaultPolicy() Policy { return Policy{}.withDefaults() }
 
 func (p Policy) withDefaults() Policy {
 	set(&p.LeaseTTL, time.Second)

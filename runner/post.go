@@ -6,7 +6,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"math"
-	"slices"
+	"strings"
 )
 
 // band returns the band of a message with these flags.
@@ -138,8 +138,9 @@ func (r *Runner) postOwn(ctx context.Context, e *engine, m *Message) (Row, error
 // admit sets a missing id and the number of m's queue, and returns the length of its frame. An
 // admitted message can always be stored, delivered and buried.
 func (e *engine) admit(m *Message) (size int, err error) {
-	if len(m.ID) == 0 {
-		m.ID = []byte(rand.Text()) // see isMadeUp
+	chosen := len(m.ID) > 0
+	if !chosen {
+		m.ID = []byte(e.ids + rand.Text()[len(e.ids):])
 	}
 	if m.Queue != "" {
 		to, ok := e.named(m.Queue)
@@ -155,17 +156,19 @@ func (e *engine) admit(m *Message) (size int, err error) {
 		err = fmt.Errorf("frame of %d bytes, at most %d: %w", size, e.o.MaxFrame, ErrTooLarge)
 	case m.To > math.MaxInt64:
 		err = fmt.Errorf("worker %d: %w", m.To, ErrInvalid)
+	case chosen && e.madeUp(m.ID):
+		e.ix.mu.Lock()
+		if in := e.ix.inboxes[m.To]; in != nil {
+			in.repeats = true
+		}
+		e.ix.mu.Unlock()
 	}
 	return size, err
 }
 
-// isMadeUp reports whether an id looks like one of rand.Text: it has 128 random bits.
-func isMadeUp(id []byte) bool {
-	const length = 26
-	return len(id) == length && !slices.ContainsFunc(id, func(c byte) bool {
-		return (c < 'A' || c > 'Z') && (c < '2' || c > '7')
-	})
-}
+// madeUp reports whether e has made up an id. One message has it, unless somebody posts again with
+// what the first post has put into the Message.
+func (e *engine) madeUp(id []byte) bool { return strings.HasPrefix(string(id), e.ids) }
 
 // encode admits m and returns its frame.
 func (e *engine) encode(m *Message) ([]byte, error) {
@@ -214,7 +217,7 @@ func (r *Runner) insert(ctx context.Context, row Row, frame []byte) error {
 	return r.write(ctx, func(c *commit) error { return c.place(row, frame) })
 }
 
-// place stores a frame at a chosen row. The cache of recent rows has no gaps, so it is dropped.
+// place stores a frame at a chosen row.
 func (c *commit) place(row Row, frame []byte) error {
 	in := c.e.ix.inbox(row.Worker)
 	if row.Seq > maxInsert {
@@ -224,7 +227,6 @@ func (c *commit) place(row Row, frame []byte) error {
 		return fmt.Errorf("row %d of worker %d: %w", row.Seq, row.Worker, ErrExists)
 	}
 	c.seal(in)
-	in.recent.drop()
 	in.next = row.Seq + 1
 	c.insert(in, row.Seq, bandNormal, frame)
 	return nil

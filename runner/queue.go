@@ -25,8 +25,8 @@ const (
 	// firstNamed is the lowest number of a named queue: lower ones are for programs that choose
 	// numbers themselves.
 	firstNamed = 1 << 20
-	// MaxQueueName bounds the name of a queue, in bytes of UTF-8.
-	MaxQueueName = 128
+	// maxQueueName bounds the name of a queue, in bytes of UTF-8.
+	maxQueueName = 128
 )
 
 // Queue returns the number of the queue with a name, and creates it if it does not exist. Its
@@ -36,8 +36,8 @@ func (r *Runner) Queue(ctx context.Context, name string) (uint64, error) {
 	if n, ok := e.named(name); ok {
 		return n, nil
 	}
-	if len(name) == 0 || len(name) > MaxQueueName {
-		return 0, fmt.Errorf("a queue's name has 1 to %d bytes, this one %d: %w", MaxQueueName, len(name), ErrInvalid)
+	if len(name) == 0 || len(name) > maxQueueName {
+		return 0, fmt.Errorf("a queue's name has 1 to %d bytes, this one %d: %w", maxQueueName, len(name), ErrInvalid)
 	}
 	if !utf8.ValidString(name) {
 		return 0, fmt.Errorf("a queue's name is UTF-8, not %q: %w", name, ErrInvalid)

@@ -54,7 +54,7 @@ func TestExpiryIsBounded(t *testing.T) {
 // TestSpansOfAClaim: the lease of a claim of few rows that are far apart is not looked for at all
 // rows between them.
 func TestSpansOfAClaim(t *testing.T) {
-	r := openRecent(t)
+	r := openForTest(t)
 	for i := range 5000 {
 		flags := Flags(0)
 		if i == 4999 {

@@ -21,6 +21,7 @@ func (w *Worker) runEach(ctx context.Context, e *engine, ahead bool, l limits) (
 	}()
 	i := from
 	for ; ; i++ {
+		b.begun.Store(int32(i + 1))
 		for i < len(b.list) && !w.runs(b.list[i].Row.Seq, b.list[i].Row.Seq) {
 			w.recheck(e, i)
 		}
@@ -94,7 +95,7 @@ func (w *Worker) planned(d *Delivery, o outcome) outcome {
 		return o
 	}
 	if o.verdict == verdictRetry && !o.hasAfter {
-		o.after = w.p.Load().backoff(d, o.err)
+		o.after = w.o.Policy.backoff(d, o.err)
 	}
 	if !w.o.Ordered {
 		return o
@@ -263,6 +264,7 @@ func (w *Worker) call(ctx context.Context, tx *Tx, d *Delivery) (err error) {
 	returned := false
 	w.running.Add(1)
 	defer w.running.Add(-1)
+	w.watch()
 	defer func() { d.exited = !returned && err == nil }()
 	defer recoverInto(&err)
 	if w.o.Timeout > 0 {
@@ -483,8 +485,6 @@ func (w *Worker) answers(from, to int) (done, again, lost int) {
 			w.tally.Requeues++
 			w.replay(Requeued, seq, d, out.err)
 			w.logOf(d, LogEvent{Kind: LogRequeued, Seq: seq, Err: out.err, Detail: uint64(d.Attempts)})
-		case out.verdict == verdictHold, out.verdict == verdictPause && out.hasAfter:
-			w.replay(Kept, seq, d, out.err)
 		}
 		if out.verdict != verdictHold && out.verdict != verdictPause {
 			out.verdict = verdictSettled
@@ -529,8 +529,7 @@ func (w *Worker) replay(kind ReplayKind, seq uint64, d *Delivery, err error) {
 // that keeps it notices.
 func (w *Worker) tellReplay(sink func(ReplayEvent), kind ReplayKind, seq uint64, d *Delivery, err error) {
 	w.frame = append(w.frame[:0], d.Frame...)
-	sink(ReplayEvent{Kind: kind, Worker: w.id, Seq: seq, Err: err, Frame: w.frame,
-		Row: d.Row, Attempts: d.Attempts, Timer: d.Timer, FromTimer: d.FromTimer})
+	sink(ReplayEvent{Kind: kind, Worker: w.id, Seq: seq, Err: err, Frame: w.frame})
 	for i := range w.frame {
 		w.frame[i] = 0xDB
 	}

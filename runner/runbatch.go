@@ -85,6 +85,7 @@ func (w *Worker) batchOnce(ctx context.Context, e *engine, from, to int, ahead b
 	list := w.cur.list[from:to]
 	tx := &Tx{src: &txSource{e: e}}
 	b := &Batched{Deliveries: list, Tx: tx, own: tx, list: list, fails: make([]error, len(list)), w: w}
+	w.cur.begun.Store(int32(to))
 	if !w.runs(list[0].Row.Seq, list[len(list)-1].Row.Seq) {
 		w.recheck(e, from)
 		return 0, 1, nil
@@ -103,6 +104,7 @@ func (w *Worker) batchOnce(ctx context.Context, e *engine, from, to int, ahead b
 	run, cancel := w.limit(w.run.ctx, &list[0])
 	w.running.Add(int32(len(list)))
 	defer w.running.Add(-int32(len(list)))
+	w.watch()
 	returned := false
 	defer func() {
 		if !returned {

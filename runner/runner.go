@@ -44,7 +44,6 @@ type Runner struct {
 	made    uint32             // number of workers ever made
 	quiet   bool               // Quiesce is in effect: workers claim nothing
 
-	sinks    atomic.Pointer[Sinks]
 	draining draining
 	declared sync.Map // names of schedules, see tellUndeclared
 
@@ -68,7 +67,7 @@ func Open(s Storage, o Options) (*Runner, error) {
 
 // tellLoss logs how much was missing when e was opened.
 func (r *Runner) tellLoss(e *engine) {
-	if log := r.sinks.Load().Log; log != nil {
+	if log := r.o.Sinks.Log; log != nil {
 		if n, _ := e.lost(); n > 0 {
 			log(LogEvent{Kind: LogLoss, Err: errors.New(lossText(n)), Detail: n})
 		}
@@ -78,7 +77,6 @@ func (r *Runner) tellLoss(e *engine) {
 func newRunner(s Storage, o Options) *Runner {
 	r := &Runner{o: o.withDefaults(), storage: s, keeper: make(chan struct{}, 1), closing: make(chan struct{})}
 	r.o.onFail = r.abort
-	r.SetSinks(o.Sinks)
 	return r
 }
 
@@ -94,9 +92,6 @@ func (r *Runner) abort(e *engine) {
 		w.cancelRun(e.failure())
 	}
 }
-
-// SetSinks replaces Options.Sinks from now on.
-func (r *Runner) SetSinks(s Sinks) { r.sinks.Store(&s) }
 
 func (r *Runner) engine() *engine { return r.eng.Load() }
 
@@ -129,9 +124,6 @@ func (r *Runner) Failed() <-chan struct{} { return r.engine().failedCh }
 
 // JournalID returns the id of the history that sequence numbers belong to.
 func (r *Runner) JournalID() JournalID { return r.engine().journal }
-
-// Epoch returns the number of starts of this storage, including this one.
-func (r *Runner) Epoch() uint32 { return r.engine().boot.epoch }
 
 // Close stops all workers, each with its grace period, commits what was submitted, and closes
 // the storage. It returns the errors of these, joined.

@@ -9,7 +9,7 @@ import (
 // TestShareOfLanes: lanes divide what takes long, and leave together what does not, so that its
 // bundles are not taken apart.
 func TestShareOfLanes(t *testing.T) {
-	r := openRecent(t)
+	r := openForTest(t)
 	w, err := r.NewWorker(7, WorkerOptions{Concurrency: 16, Handler: func(context.Context, *Tx, *Delivery) error { return nil }})
 	if err != nil {
 		t.Fatal(err)

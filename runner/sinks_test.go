@@ -23,7 +23,15 @@ func TestLoopErrorsAreTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	w, err := r.NewWorker(7, runner.WorkerOptions{MaxIdle: 1,
+	own := &runner.Sinks{Log: func(ev runner.LogEvent) { told <- ev }, Metrics: func(_ uint64, m runner.Metrics) {
+		if m.LoopErrors > 0 {
+			select {
+			case rounds <- struct{}{}:
+			default:
+			}
+		}
+	}}
+	w, err := r.NewWorker(7, runner.WorkerOptions{MaxIdle: 1, Sinks: own,
 		Handler: func(context.Context, *runner.Tx, *runner.Delivery) error {
 			close(done)
 			return nil
@@ -31,14 +39,6 @@ func TestLoopErrorsAreTold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.SetSinks(&runner.Sinks{Log: func(ev runner.LogEvent) { told <- ev }, Metrics: func(_ uint64, m runner.Metrics) {
-		if m.LoopErrors > 0 {
-			select {
-			case rounds <- struct{}{}:
-			default:
-			}
-		}
-	}})
 	boom := errors.New("boom")
 	storage.FailAfter(0, boom)
 	if _, err := r.Post(t.Context(), &runner.Message{To: 7, ID: []byte("lost")}); !errors.Is(err, boom) {
@@ -69,9 +69,8 @@ func TestLoopErrorsAreTold(t *testing.T) {
 	<-done
 }
 
-// TestSinksAtRunTime: the sinks of a runner, and those of a worker over them, can be
-// set while they run.
-func TestSinksAtRunTime(t *testing.T) {
+// TestSinksOfAWorker: a worker has the sinks of its runner, unless it has its own.
+func TestSinksOfAWorker(t *testing.T) {
 	var got []string
 	sinks := func(name string) runner.Sinks {
 		return runner.Sinks{
@@ -80,25 +79,16 @@ func TestSinksAtRunTime(t *testing.T) {
 			Metrics: func(uint64, runner.Metrics) { got = append(got, name+" metrics") },
 		}
 	}
-	r := open(t, runner.Options{Sinks: sinks("first")})
-	w, err := r.NewWorker(7, runner.WorkerOptions{Handler: func(context.Context, *runner.Tx,
-		*runner.Delivery) error {
-		return runner.Discard(errors.New("no"))
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := open(t, runner.Options{Sinks: sinks("runner")})
 	own := sinks("own")
-	for _, x := range []struct {
-		name string
-		set  func()
-	}{
-		{"first", func() {}},
-		{"second", func() { r.SetSinks(sinks("second")) }},
-		{"own", func() { w.SetSinks(&own) }},
-		{"second", func() { w.SetSinks(nil) }},
-	} {
-		x.set()
+	for name, set := range map[string]*runner.Sinks{"runner": nil, "own": &own} {
+		w, err := r.NewWorker(7, runner.WorkerOptions{Sinks: set, Handler: func(context.Context, *runner.Tx,
+			*runner.Delivery) error {
+			return runner.Discard(errors.New("no"))
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
 		got = nil
 		postAll(t, r, 1, false)
 		if _, err := w.Tick(t.Context()); err != nil {
@@ -108,8 +98,8 @@ func TestSinksAtRunTime(t *testing.T) {
 		for _, s := range got {
 			kinds[s] = true
 		}
-		if len(kinds) != 3 || !kinds[x.name+" log"] || !kinds[x.name+" replay"] || !kinds[x.name+" metrics"] {
-			t.Errorf("after setting %s: %v", x.name, got)
+		if len(kinds) != 3 || !kinds[name+" log"] || !kinds[name+" replay"] || !kinds[name+" metrics"] {
+			t.Errorf("with the sinks of %s: %v", name, got)
 		}
 	}
 }

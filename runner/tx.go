@@ -73,9 +73,9 @@ type effect struct {
 
 // The bounds of the application's state.
 const (
-	MaxKey   = 4 << 10 // bytes of a key
+	maxKey   = 4 << 10 // bytes of a key
 	MaxValue = 4 << 20 // bytes of a value
-	MaxRange = 10_000  // rows of one Range
+	maxRange = 10_000  // rows of one Range
 )
 
 func (t *Tx) usable() error {
@@ -99,7 +99,7 @@ func stateKey(key []byte) ([]byte, error) {
 	switch {
 	case len(key) == 0:
 		return nil, fmt.Errorf("empty key: %w", ErrInvalid)
-	case len(key) > MaxKey:
+	case len(key) > maxKey:
 		return nil, fmt.Errorf("key of %d bytes: %w", len(key), ErrTooLarge)
 	case strings.HasPrefix(string(key), reservedPrefix):
 		return nil, fmt.Errorf("key %q is reserved: %w", key, ErrInvalid)
@@ -220,7 +220,7 @@ func (t *Tx) stage(k, value []byte) {
 // Range visits the keys of [lo, hi) in ascending order until visit returns false; an empty hi
 // means the end. The commit validates that what was visited is unchanged and that nothing was
 // added in between: up to the last key if visit has returned false, else up to hi. It returns
-// ErrTooLarge when it has visited MaxRange rows and there are more.
+// ErrTooLarge when it has visited maxRange rows and there are more.
 func (t *Tx) Range(lo, hi []byte, visit func(key, value []byte) bool) error {
 	if err := t.usable(); err != nil {
 		return err
@@ -246,8 +246,8 @@ func (t *Tx) Range(lo, hi []byte, visit func(key, value []byte) bool) error {
 		}
 		rest := page
 		for _, w := range mergeRows(page, between(staged, from, end)) {
-			if visited == MaxRange {
-				return fmt.Errorf("range of more than %d rows: %w", MaxRange, ErrTooLarge)
+			if visited == maxRange {
+				return fmt.Errorf("range of more than %d rows: %w", maxRange, ErrTooLarge)
 			}
 			rest = read.extend(after(w.key), rest, sum)
 			if visited++; !visit(w.key[1:], w.value) {

@@ -54,7 +54,6 @@ type Worker struct {
 	id     uint64
 	number uint32 // claimant number
 	o      WorkerOptions
-	p      atomic.Pointer[Policy]
 	lead   *Worker   // the first lane, if this worker is a further one, else nil
 	lanes  []*Worker // the further lanes
 	// active counts the running callers: its loop, a tick. It changes with the index locked.
@@ -73,16 +72,17 @@ type Worker struct {
 		cancel      context.CancelCauseFunc
 	}
 
-	paused  atomic.Bool           // PauseQueue is in effect
-	forced  atomic.Bool           // RunPaused is set
-	tracked atomic.Bool           // its messages have a history
-	sinks   atomic.Pointer[Sinks] // nil for the runner's
-	told    *engine               // engine whose failure was logged
+	paused  atomic.Bool // PauseQueue is in effect
+	forced  atomic.Bool // RunPaused is set
+	tracked atomic.Bool // its messages have a history
+	told    *engine     // engine whose failure was logged
 	wake    chan struct{}
 	// idle says that the worker sleeps, or looks for work and has found none yet.
 	idle     atomic.Bool
 	running  atomic.Int32 // messages that its handlers are running
 	lanePace atomic.Int64 // pace of the lane that has published last, 0 before
+	slow     bool         // its handler has taken so long that its claims were given back; the index lock guards it
+	watched  atomic.Bool  // a look is planned, see watch
 	steps    atomic.Uint64
 	lastErr  atomic.Pointer[error]
 
@@ -134,6 +134,11 @@ func (r *Runner) NewWorker(id uint64, o WorkerOptions) (*Worker, error) {
 	if o.Grace == 0 {
 		o.Grace = 10 * time.Second
 	}
+	p := r.o.Policy
+	if o.Policy != nil {
+		p = o.Policy.withDefaults()
+	}
+	o.Policy = &p
 	o.Handler = wrap(o.Handler, r.o.Middleware, o.Middleware)
 	w, err := r.addWorker(id, o)
 	if err != nil {
@@ -154,17 +159,12 @@ func (r *Runner) addWorker(id uint64, o WorkerOptions) (*Worker, error) {
 		}
 	}
 	w := r.newWorker(id, o)
-	w.SetSinks(o.Sinks)
-	p := r.o.Policy
-	if o.Policy != nil {
-		p = *o.Policy
-	}
-	w.SetPolicy(p)
 	r.admit(w)
 	if !o.Ordered {
 		r.addLanes(w)
 	}
 	r.startKeeper()
+	r.pokeKeeper()
 	return w, nil
 }
 
@@ -228,38 +228,18 @@ func (w *Worker) Remove() error {
 	return err
 }
 
-// SetSinks replaces the runner's sinks for this worker from now on; nil restores them.
-func (w *Worker) SetSinks(s *Sinks) {
-	if s != nil {
-		own := *s
-		s = &own
-	}
-	w.sinks.Store(s)
-}
-
-// sink returns the current sinks.
+// sink returns the worker's sinks.
 func (w *Worker) sink() *Sinks {
-	if s := w.head().sinks.Load(); s != nil {
-		return s
+	if w.o.Sinks != nil {
+		return w.o.Sinks
 	}
-	return w.r.sinks.Load()
+	return &w.r.o.Sinks
 }
 
 // ID returns the number of the worker's inbox.
 func (w *Worker) ID() uint64 { return w.id }
 
-// SetPolicy replaces the policy; zero values mean the defaults. It applies from the next claim
-// and settlement on.
-func (w *Worker) SetPolicy(p Policy) {
-	p = p.withDefaults()
-	w.p.Store(&p)
-	for _, lane := range w.lanes {
-		lane.p.Store(&p)
-	}
-	w.r.pokeKeeper()
-}
-
-func (w *Worker) policy() Policy { return *w.p.Load() }
+func (w *Worker) policy() Policy { return *w.o.Policy }
 
 // Steps returns the number of messages that have succeeded since the worker was made.
 func (w *Worker) Steps() uint64 { return w.steps.Load() }
@@ -279,19 +259,6 @@ func (w *Worker) Metrics() Metrics {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.metrics
-}
-
-// ResetMetrics sets the counters to zero and returns their previous values, for programs that
-// count by period; the original has it too. Do not reset counters that Prometheus reads.
-func (w *Worker) ResetMetrics() Metrics {
-	w.mu.Lock()
-	old := w.metrics
-	w.metrics = Metrics{}
-	w.mu.Unlock()
-	if sink := w.sink().Metrics; sink != nil {
-		sink(w.id, Metrics{})
-	}
-	return old
 }
 
 // publish adds the counters of a tick to the worker's.

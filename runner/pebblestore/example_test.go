@@ -27,7 +27,7 @@ func Example() {
 			log.Fatal(err)
 		}
 		row, err := r.Post(context.Background(), &runner.Message{To: 1, ID: []byte("42")})
-		fmt.Println("start", r.Epoch(), "row", row.Seq, err)
+		fmt.Println("start", r.Stats().Epoch, "row", row.Seq, err)
 		if err := r.Close(); err != nil {
 			log.Fatal(err)
 		}

@@ -70,20 +70,20 @@ func liveUntilKilled(dir string) error {
 	if err != nil {
 		return err
 	}
+	acks := os.NewFile(3, "acks")
+	var once sync.Once
+	sinks := runner.Sinks{Metrics: func(_ uint64, m runner.Metrics) {
+		if m.Conflicts > 0 {
+			once.Do(func() { fmt.Fprintln(acks, "c") })
+		}
+	}}
 	r, err := runner.Open(pebblestore.At(dir, pebblestore.Options{Durability: pebblestore.Durability(mode)}),
 		runner.Options{
-			Create: true, Policy: killPolicy,
+			Create: true, Policy: killPolicy, Sinks: sinks,
 		})
 	if err != nil {
 		return err
 	}
-	acks := os.NewFile(3, "acks")
-	var once sync.Once
-	r.SetSinks(runner.Sinks{Metrics: func(_ uint64, m runner.Metrics) {
-		if m.Conflicts > 0 {
-			once.Do(func() { fmt.Fprintln(acks, "c") })
-		}
-	}})
 	if _, err := startWorkers(context.Background(), r); err != nil {
 		return err
 	}

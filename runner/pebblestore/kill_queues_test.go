@@ -26,9 +26,9 @@ type killJob struct{ N int }
 
 // openQueues opens a directory with a queue and a schedule, which each process declares
 // again. With handle its jobs are run: each counts itself and has a result.
-func openQueues(dir string, handle bool) (*runner.Runner, *runner.Queue[killJob], error) {
+func openQueues(dir string, handle bool, sinks runner.Sinks) (*runner.Runner, *runner.Queue[killJob], error) {
 	r, err := runner.Open(pebblestore.At(dir, pebblestore.Options{Durability: pebblestore.Write}), runner.Options{
-		Create: true, Policy: killPolicy, KeepHistory: 1 << 20,
+		Create: true, Policy: killPolicy, KeepHistory: 1 << 20, Sinks: sinks,
 	})
 	if err != nil {
 		return nil, nil, err
@@ -54,7 +54,7 @@ func openQueues(dir string, handle bool) (*runner.Runner, *runner.Queue[killJob]
 // postQueues posts unique jobs for ever, and writes the id of each that was
 // acknowledged to descriptor 3. Each is posted twice: it exists, or is done.
 func postQueues(dir, life string) error {
-	_, q, err := openQueues(dir, true)
+	_, q, err := openQueues(dir, true, runner.Sinks{})
 	if err != nil {
 		return err
 	}
@@ -89,7 +89,7 @@ func TestKillQueues(t *testing.T) {
 	lives := prooftest.Sized(2, 20, 200)
 	for life := range lives {
 		acked = append(acked, killedAfter(t, dir, life, 1+rng.IntN(300))...)
-		r, _, err := openQueues(dir, false)
+		r, _, err := openQueues(dir, false, runner.Sinks{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -98,18 +98,17 @@ func TestKillQueues(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	r, q, err := openQueues(dir, true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
 	settled := make(chan struct{}, 1)
-	r.SetSinks(runner.Sinks{Metrics: func(uint64, runner.Metrics) {
+	r, q, err := openQueues(dir, true, runner.Sinks{Metrics: func(uint64, runner.Metrics) {
 		select {
 		case settled <- struct{}{}:
 		default:
 		}
 	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
 	if err := q.Worker().Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -110,9 +110,9 @@ var bootCases = []test{
 	}},
 	{name: "epoch rises, journal id stays", run: func(v *env) {
 		id := v.r.JournalID()
-		equal(v, "epoch", v.r.Epoch(), 1)
+		equal(v, "epoch", v.r.Stats().Epoch, 1)
 		v.restart()
-		equal(v, "epoch", v.r.Epoch(), 2)
+		equal(v, "epoch", v.r.Stats().Epoch, 2)
 		equal(v, "journal", v.r.JournalID(), id)
 		equal(v, "journal is random", id != runner.JournalID{}, true)
 	}},

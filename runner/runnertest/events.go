@@ -2,12 +2,9 @@ package runnertest
 
 import (
 	"bytes"
-	"context"
-	"errors"
 	"fmt"
 
 	"wamble/runner"
-	"wamble/runner/memstore"
 )
 
 // eventLog records log and replay events in their order.
@@ -150,10 +147,6 @@ var eventCases = []test{
 		equal(v, "attempts", m.Successes+m.Retryable, m.Attempts)
 		equal(v, "sink has the same", last, m)
 		equal(v, "steps", w.Steps(), m.Successes)
-		equal(v, "reset returns", w.ResetMetrics(), m)
-		equal(v, "after reset", w.Metrics(), runner.Metrics{})
-		equal(v, "sink at reset", last, runner.Metrics{})
-		equal(v, "steps stay", w.Steps(), m.Successes)
 	}},
 	{name: "latency by the injected clock", run: func(v *env) {
 		v.arm(90, "t")
@@ -193,85 +186,11 @@ var eventCases = []test{
 		equal(v, "outbox lag of the second", v.r.Stats().OutboxLag, ms(100))
 	}},
 	{name: "policy defaults", unstarted: true, run: func(v *env) {
-		p := runner.DefaultPolicy()
-		equal(v, "lease", p.LeaseTTL, ms(1000))
-		equal(v, "budget", p.RetryBudget, 4)
-		equal(v, "requeue attempts", p.RequeueAttempts, 4)
 		v.start()
 		v.post(7, "a")
-		w := v.worker(7, runner.WorkerOptions{Policy: &runner.Policy{RetryBudget: 2}},
+		w := v.worker(7, runner.WorkerOptions{Policy: &runner.Policy{RetryBudget: -1, LeaseTTL: -5}},
 			func(*runner.Delivery) error { return errBusy })
-		w.SetPolicy(runner.Policy{RetryBudget: -1, LeaseTTL: -5})
 		v.tick(w, 0)
 		equal(v, "attempts by the default", w.Metrics().Attempts, 4)
-	}},
-}
-
-var replayCases = []test{
-	{name: "a recording runs again and tells the first difference", unstarted: true, run: func(v *env) {
-		var rec bytes.Buffer
-		recorder := runner.NewRecorder(&rec)
-		v.opts.Sinks.Replay = recorder.Event
-		v.start()
-		count := func(tx *runner.Tx, id []byte) error {
-			value, err := tx.Get(id)
-			if err != nil && !errors.Is(err, runner.ErrNotFound) {
-				return err
-			}
-			if len(value) == 2 {
-				return fmt.Errorf("%s came a third time", id)
-			}
-			return tx.Put(id, append(value, '.'))
-		}
-		handler := func(_ context.Context, tx *runner.Tx, d *runner.Delivery) error { return count(tx, d.ID) }
-		w, err := v.r.NewWorker(7, runner.WorkerOptions{Handler: handler, Policy: &runner.Policy{RetryBudget: 1}})
-		v.ok(err)
-		v.posts(7, "a", "b", "a", "a", "b")
-		v.ok(v.store(7, 6, []byte("junk")))
-		v.ok(v.store(7, 7, frame(8, "stray")))
-		v.arm(50, "timer")
-		_, err = w.Tick(v.ctx)
-		v.ok(err)
-		n, err := recorder.Close()
-		v.ok(err)
-		equal(v, "events", n > 16, true)
-
-		again := func(h runner.Handler) (int, error) {
-			r, err := runner.Open(memstore.New(), runner.Options{Create: true, MinFree: -1})
-			v.ok(err)
-			defer r.Close()
-			return runner.Replay(v.ctx, bytes.NewReader(rec.Bytes()), r, map[uint64]runner.Handler{7: h})
-		}
-		ran, err := again(handler)
-		v.ok(err)
-		equal(v, "ran", ran, 8)
-		_, err = again(func(ctx context.Context, tx *runner.Tx, d *runner.Delivery) error {
-			if string(d.ID) == "b" {
-				return errHard
-			}
-			return handler(ctx, tx, d)
-		})
-		var diff *runner.Difference
-		if !errors.As(err, &diff) {
-			v.Fatalf("got %v, want a difference", err)
-		}
-		equal(v, "recorded", diff.Want, nil)
-		v.is(diff.Got, errHard)
-		m, err := runner.DecodeMessage(diff.Event.Frame)
-		v.ok(err)
-		equal(v, "at", string(m.ID), "b")
-	}},
-	{name: "a recording that is cut off or not one", unstarted: true, run: func(v *env) {
-		r, err := runner.Open(memstore.New(), runner.Options{Create: true, MinFree: -1})
-		v.ok(err)
-		defer r.Close()
-		_, err = runner.Replay(v.ctx, bytes.NewReader([]byte("hello")), r, nil)
-		v.is(err, runner.ErrFormat)
-		var rec bytes.Buffer
-		runner.NewRecorder(&rec).Event(runner.ReplayEvent{Frame: []byte("xyz")})
-		_, err = runner.Replay(v.ctx, bytes.NewReader(rec.Bytes()[:rec.Len()-1]), r, nil)
-		v.is(err, runner.ErrTruncated)
-		_, err = runner.NewRecorder(failingWriter{}).Close()
-		v.is(err, errFull)
 	}},
 }

@@ -67,7 +67,7 @@ var suite = []group{
 	{"transactions", txCases}, {"attempts", attemptCases}, {"events", eventCases},
 	{"worker", workerCases}, {"batches", batchCases}, {"bundles", bundleCases}, {"ordered", orderedCases},
 	{"dedupe", dedupeCases}, {"priority", priorityCases}, {"recovery", recoveryCases}, {"inspect", inspectCases},
-	{"failure", failureCases}, {"group", groupCases}, {"replay", replayCases}, {"queues", queueCases}, {"operate", operateCases},
+	{"failure", failureCases}, {"group", groupCases}, {"queues", queueCases}, {"operate", operateCases},
 	{"messages", messageCases}, {"schedules", scheduleCases}, {"metrics", metricsCases},
 }
 

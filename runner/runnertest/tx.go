@@ -201,7 +201,7 @@ var txCases = []test{
 		v.update(func(tx *runner.Tx) error {
 			v.is(tx.Put(nil, b("x")), runner.ErrInvalid)
 			v.is(tx.Put(b("runner.journal"), b("x")), runner.ErrInvalid)
-			v.is(tx.Put(make([]byte, runner.MaxKey+1), nil), runner.ErrTooLarge)
+			v.is(tx.Put(make([]byte, 4<<10+1), nil), runner.ErrTooLarge)
 			v.is(tx.Put(b("k"), make([]byte, runner.MaxValue+1)), runner.ErrTooLarge)
 			v.is(tx.Send(&runner.Message{To: 1 << 63}), runner.ErrInvalid)
 			return nil

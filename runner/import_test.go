@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-func openRecent(t *testing.T) *Runner {
+func openForTest(t *testing.T) *Runner {
 	t.Helper()
 	r, err := Open(NewTestStorage(), Options{Create: true, MinFree: -1, Policy: Policy{RetryDelay: -1}})
 	if err != nil {
@@ -23,7 +23,7 @@ func openRecent(t *testing.T) *Runner {
 	return r
 }
 
-func recentFrame(t *testing.T, id string, flags Flags, size int) []byte {
+func testFrame(t *testing.T, id string, flags Flags, size int) []byte {
 	t.Helper()
 	frame, err := (&Message{To: 7, ID: []byte(id), Flags: flags, Payload: make([]byte, size)}).Append(nil)
 	if err != nil {
@@ -32,10 +32,9 @@ func recentFrame(t *testing.T, id string, flags Flags, size int) []byte {
 	return frame
 }
 
-// TestRecentAndImported: an import between two posts of one commit is found, though the rows
-// around it are read from memory.
-func TestRecentAndImported(t *testing.T) {
-	r := openRecent(t)
+// TestImportBetweenPosts: an import between two posts of one commit is delivered between them.
+func TestImportBetweenPosts(t *testing.T) {
+	r := openForTest(t)
 	var got []string
 	w, err := r.NewWorker(7, WorkerOptions{Handler: func(_ context.Context, _ *Tx, d *Delivery) error {
 		got = append(got, string(d.ID))
@@ -46,11 +45,11 @@ func TestRecentAndImported(t *testing.T) {
 	}
 	for _, round := range []uint64{0, 100} {
 		err := r.engine().do(t.Context(), func(c *commit) error {
-			c.post(7, bandNormal, recentFrame(t, "before", 0, 10))
-			if err := c.place(Row{7, round + 50}, recentFrame(t, "imported", 0, 10)); err != nil {
+			c.post(7, bandNormal, testFrame(t, "before", 0, 10))
+			if err := c.place(Row{7, round + 50}, testFrame(t, "imported", 0, 10)); err != nil {
 				return err
 			}
-			c.post(7, bandNormal, recentFrame(t, "after", 0, 10))
+			c.post(7, bandNormal, testFrame(t, "after", 0, 10))
 			return nil
 		})
 		if err != nil {
@@ -66,55 +65,12 @@ func TestRecentAndImported(t *testing.T) {
 	}
 }
 
-// TestRecentIsBounded: an inbox whose worker does not come keeps a bounded part of its
-// messages in memory, and the worker finds all of them nevertheless.
-func TestRecentIsBounded(t *testing.T) {
-	r := openRecent(t)
-	next := 0
-	w, err := r.NewWorker(7, WorkerOptions{Handler: func(_ context.Context, _ *Tx, d *Delivery) error {
-		if want := fmt.Sprint(next); string(d.ID) != want {
-			return Discard(fmt.Errorf("got %s, want %s", d.ID, want))
-		}
-		next++
-		return nil
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	const messages = 300
-	most := 0
-	in := r.engine().ix.inbox(7)
-	for i := range messages {
-		if _, err := r.Post(t.Context(),
-			&Message{To: 7, ID: fmt.Append(nil, i), Payload: make([]byte, 40_000)}); err != nil {
-			t.Fatal(err)
-		}
-		most = max(most, in.recent.bytes)
-	}
-	if most > maxRecent || most < maxRecent/2 {
-		t.Errorf("%d bytes were remembered of an inbox of 12 MB, want nearly %d", most, maxRecent)
-	}
-	for done := 0; done < messages; {
-		n, err := w.Tick(t.Context())
-		if err != nil || n == 0 {
-			t.Fatalf("tick: %d, %v", n, err)
-		}
-		done += n
-	}
-	if next != messages {
-		t.Errorf("%d messages came in order, want %d", next, messages)
-	}
-	if got := in.recent.bytes; got != 0 || len(in.recent.rows) != 0 {
-		t.Errorf("%d bytes in %d rows are remembered of an empty inbox", got, len(in.recent.rows))
-	}
-}
-
-// TestRecentAtRandom posts, imports and fails messages in random order and
+// TestImportsAtRandom posts, imports and fails messages in random order and
 // sizes under two workers of one inbox. Every message is done once.
-func TestRecentAtRandom(t *testing.T) {
+func TestImportsAtRandom(t *testing.T) {
 	for seed := range uint64(15) {
 		rnd := rand.New(rand.NewPCG(seed, 5))
-		r := openRecent(t)
+		r := openForTest(t)
 		done := map[string]int{}
 		var workers []*Worker
 		for range 2 {
@@ -159,7 +115,7 @@ func postSome(t *testing.T, r *Runner, rnd *rand.Rand, at int) (n int) {
 	t.Helper()
 	err := r.engine().do(t.Context(), func(c *commit) error {
 		for n = 0; n < rnd.IntN(100); n++ {
-			frame := recentFrame(t, fmt.Sprint(at+n), 0, rnd.IntN(2000))
+			frame := testFrame(t, fmt.Sprint(at+n), 0, rnd.IntN(2000))
 			switch rnd.IntN(30) {
 			case 0:
 				if err := c.place(Row{7, c.e.ix.inbox(7).next + rnd.Uint64N(3)}, frame); err != nil {
