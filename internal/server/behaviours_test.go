@@ -415,19 +415,12 @@ func houseBotsMakeWay(d *deployment) {
 	}
 	bots := func(want int) {
 		d.Helper()
-		var gauges []profile.Gauges
-		defer func() {
-			if d.Failed() {
-				d.Logf("by machine: %+v", gauges)
-			}
-		}()
+		defer d.describe()
 		until(d, fmt.Sprintf("%d bots are here", want), func() bool {
 			stay()
 			n := 0
-			gauges = gauges[:0]
 			for _, h := range d.servers {
-				g := h.first().Figures(d.ctx).Gauges
-				gauges, n = append(gauges, g), n+g.Bots
+				n += h.first().Figures(d.ctx).Gauges.Bots
 			}
 			return n == want
 		})
@@ -445,6 +438,7 @@ func houseBotsMakeWay(d *deployment) {
 	}
 	people = []*player{join(d, d.address(0), wamble.Token{}), join(d, d.address(1), wamble.Token{})}
 	bots(2)
+	defer d.describe()
 	for _, h := range d.servers {
 		until(d, "both people are counted", func() bool {
 			stay()
@@ -459,6 +453,22 @@ func houseBotsMakeWay(d *deployment) {
 	bots(3)
 	for _, h := range d.servers {
 		h.end()
+	}
+}
+
+// describe logs who is where if the test has failed.
+func (d *deployment) describe() {
+	if !d.Failed() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	for _, h := range d.servers {
+		c, err := h.first().counts(ctx)
+		d.Logf("counts %+v, %v; of other machines %+v", c, err, h.first().peers.Counts(h.first().name).Sum())
+		for _, sh := range h.first().shards {
+			d.Logf("shard %d: %+v", sh.index, sh.runtime.Figures(ctx).Gauges)
+		}
 	}
 }
 
