@@ -62,7 +62,7 @@ Between two databases of PostgreSQL use pg_dump.`,
 				return err
 			}
 			out := cmd.OutOrStdout()
-			fmt.Fprintf(out, "moved in %v. Start the server with %s, or change these lines:\n",
+			fmt.Fprintf(out, "moved in %v. Start the server with %s, which changes these options:\n",
 				time.Since(began).Round(time.Millisecond), args[0])
 			for _, c := range config.Diff(was, next) {
 				if strings.HasPrefix(c.What, "db-") || c.What == "store" {
@@ -86,6 +86,9 @@ func printMoved(cmd *cobra.Command, m *server.MovedStore) {
 	}
 	for _, table := range slices.Sorted(maps.Keys(m.Tables)) {
 		sum := m.Tables[table]
+		if sum.Rows == 0 {
+			continue
+		}
 		fmt.Fprintf(out, "ok   %s: %s", table, plural(int(sum.Rows), "equal row"))
 		for _, column := range slices.Sorted(maps.Keys(sum.Sums)) {
 			fmt.Fprintf(out, ", %s %.4f", column, float64(sum.Sums[column])/1e4)

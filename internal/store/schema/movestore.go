@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -90,7 +91,7 @@ var kinds = map[string]kind{
 	"text": kindText, "varchar": kindText, "bpchar": kindText, "json": kindText, "bytea": kindBytes,
 }
 
-// column is a column that both sides have. As is the type of the side that is written or read.
+// column is a column that both sides have.
 type column struct {
 	name string
 	kind kind
@@ -276,42 +277,43 @@ func (c column) value(d Dialect, v any) any {
 	return v
 }
 
+// statementArgs bounds the arguments of one statement: the driver of SQLite takes a time that grows with the
+// square of their number.
+const statementArgs = 1000
+
 // Put writes rows of a table without their links, and how far the move is.
 func (m MoveSide) Put(ctx context.Context, t *TableMove, rows [][]any, state string) error {
+	var names []string
+	for i, c := range t.columns {
+		if i != t.link {
+			names = append(names, c.name)
+		}
+	}
 	return m.Transact(ctx, "write "+t.Name, func(exec Exec) error {
-		var names []string
-		for i, c := range t.columns {
-			if i != t.link {
-				names = append(names, c.name)
-			}
-		}
-		var text strings.Builder
-		var args []any
-		fmt.Fprintf(&text, "INSERT INTO %s (%s) VALUES ", t.Name, strings.Join(names, ", "))
-		for n, row := range rows {
-			for i, c := range t.columns {
-				if i == t.link {
-					continue
-				}
-				switch args = append(args, c.value(m.Dialect, row[i])); {
-				case len(args)%len(names) != 1 && len(names) > 1:
-					text.WriteString(", ")
-				case n > 0:
-					text.WriteString("), (")
-				default:
-					text.WriteString("(")
-				}
-				text.WriteString("$" + strconv.Itoa(len(args)))
-			}
-		}
-		text.WriteString(")")
-		if len(rows) > 0 {
-			if err := exec(text.String(), args...); err != nil {
+		for some := range slices.Chunk(rows, max(1, statementArgs/len(names))) {
+			text, args := m.insert(t, names, some)
+			if err := exec(text, args...); err != nil {
 				return err
 			}
 		}
 		return noteMove(exec, t.Name, state)
 	})
+}
+
+// insert returns a statement that writes rows.
+func (m MoveSide) insert(t *TableMove, names []string, rows [][]any) (text string, args []any) {
+	var tuples []string
+	for _, row := range rows {
+		var marks []string
+		for i, c := range t.columns {
+			if i != t.link {
+				args = append(args, c.value(m.Dialect, row[i]))
+				marks = append(marks, "$"+strconv.Itoa(len(args)))
+			}
+		}
+		tuples = append(tuples, "("+strings.Join(marks, ", ")+")")
+	}
+	return "INSERT INTO " + t.Name + " (" + strings.Join(names, ", ") + ") VALUES " + strings.Join(tuples, ", "), args
 }
 
 // PutLinks writes the links of rows that are there, and how far the move is.

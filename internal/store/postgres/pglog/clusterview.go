@@ -113,9 +113,10 @@ const ofNode = `regexp_replace(node, '/[^/]*$', '') = $2`
 const forgetNodes = `DELETE FROM nodes WHERE shard = $1 AND (seen_at < clock_timestamp() - interval '` + keepLost + `'
 	OR seen_at < clock_timestamp() - interval '1 hour' AND ` + ofNode + `)`
 
-// leaveNode deletes the rows of a process that ends in order, and those of earlier ones of its name, so that the
-// node does not count as lost.
-const leaveNode = `DELETE FROM nodes WHERE shard = $1 AND ` + ofNode + ` AND (node = $3 OR seen_at < clock_timestamp() - $4::interval)`
+// leaveNode deletes the rows of a process that ends in order, which has released all shards, and those of earlier
+// ones of its name, so that the node does not count as lost.
+const leaveNode = `DELETE FROM nodes WHERE shard = $1 AND ` + ofNode + ` AND (node = $3 OR seen_at < clock_timestamp() - $4::interval)
+	AND NOT EXISTS (SELECT 1 FROM shards s WHERE s.holder = $3)`
 
 const seeNotes = `SELECT name, version, value FROM shard_notes WHERE shard = $1 AND version > $2 ORDER BY version`
 

@@ -273,15 +273,9 @@ func (w *watch) run(ctx context.Context) {
 	}
 }
 
-// leave says in the database that this process ends in order, unless it holds a shard. If the database does not
-// answer at once, the node will count as lost.
+// leave says in the database that this process ends in order, unless it still holds a shard there. If the database
+// does not answer at once, the node will count as lost.
 func (w *watch) leave(conn *beatConn) {
-	w.mu.Lock()
-	holds := slices.ContainsFunc(w.shards, func(s *watchedShard) bool { return s.held != nil })
-	w.mu.Unlock()
-	if holds {
-		return
-	}
 	ctx, cancel := context.WithTimeout(context.Background(), w.l.o.Beat)
 	defer cancel()
 	if conn.open(ctx, &w.l.o, w, nil) == nil { // the end may have interrupted a beat, and closed the connection
