@@ -53,13 +53,17 @@ func (s *Store) Migrate(ctx context.Context, progress schema.Progress) error {
 			return classify(ctx, "migrate",
 				s.transact(ctx, func(conn *pgxpool.Conn) error { return makeOwnersTable(ctx, conn) }))
 		}
-		if !st.Adopt {
+		step := schema.Step{Name: pending[0].Name, Number: pending[0].Version, Of: len(all)}
+		switch {
+		case !st.Adopt:
 			pending = pending[:1]
-		} else if s.profile == "" {
+		case s.profile == "":
 			return schema.Badf("this database was made by the original Wamble: say which profile gets its boards")
+		default:
+			step = schema.Step{Name: "the adoption of the original's database", Number: len(all), Of: len(all)}
 		}
-		err = s.transact(ctx, func(conn *pgxpool.Conn) error {
-			return s.migrate(ctx, conn, pending, st.Adopt, progress, len(all))
+		err = progress.Run(ctx, step, func(ctx context.Context) error {
+			return s.transact(ctx, func(conn *pgxpool.Conn) error { return s.migrate(ctx, conn, pending, st.Adopt) })
 		})
 		if err != nil {
 			return classify(ctx, "migrate", err)
@@ -69,8 +73,7 @@ func (s *Store) Migrate(ctx context.Context, progress schema.Progress) error {
 
 // migrate applies migrations in one transaction, unless another process has applied the first. With adopt
 // the first counts as applied.
-func (s *Store) migrate(ctx context.Context, conn *pgxpool.Conn, pending []schema.Migration, adopt bool,
-	progress schema.Progress, of int) error {
+func (s *Store) migrate(ctx context.Context, conn *pgxpool.Conn, pending []schema.Migration, adopt bool) error {
 	// Several statements without arguments are sent as one simple query.
 	_, err := conn.Exec(ctx, fmt.Sprintf(`BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0;
 		SET LOCAL synchronous_commit = on; SELECT pg_advisory_xact_lock(%d); CREATE TABLE IF NOT EXISTS schema_migrations (
@@ -89,27 +92,21 @@ func (s *Store) migrate(ctx context.Context, conn *pgxpool.Conn, pending []schem
 	if version != pending[0].Version-1 {
 		return nil // transact rolls back
 	}
-	for i, m := range pending {
-		step := schema.Step{Name: m.Name, Number: m.Version, Of: of}
-		err := progress.Run(ctx, step, func(ctx context.Context) error {
-			adopted := adopt && m.Version == 1
-			if !adopted {
-				if _, err := conn.Exec(ctx, m.SQL); err != nil {
-					return fmt.Errorf("%s: %w", m.Name, err)
-				}
+	for _, m := range pending {
+		adopted := adopt && m.Version == 1
+		if !adopted {
+			if _, err := conn.Exec(ctx, m.SQL); err != nil {
+				return fmt.Errorf("%s: %w", m.Name, err)
 			}
-			_, err := conn.Exec(ctx, `INSERT INTO schema_migrations (version, name, adopted, additive) VALUES ($1, $2, $3, $4)`,
-				m.Version, m.Name, adopted, m.Additive)
-			if err == nil && i == len(pending)-1 {
-				_, err = conn.Exec(ctx, "COMMIT")
-			}
-			return err
-		})
+		}
+		_, err := conn.Exec(ctx, `INSERT INTO schema_migrations (version, name, adopted, additive) VALUES ($1, $2, $3, $4)`,
+			m.Version, m.Name, adopted, m.Additive)
 		if err != nil {
 			return err
 		}
 	}
-	return nil
+	_, err = conn.Exec(ctx, "COMMIT")
+	return err
 }
 
 const selectVersion = `SELECT coalesce(max(version), 0) FROM schema_migrations`
