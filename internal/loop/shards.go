@@ -196,10 +196,20 @@ func (rt *Runtime) pollArrivals(ctx context.Context) error {
 	}
 	var err error
 	in.Boards, err = rt.o.Database.Arrivals(ctx, rt.o.Config.Name, rt.o.Shard.Index, arriveMost)
-	if err == nil && len(in.Boards) > 0 {
-		inst.mailbox.put(in)
+	if err != nil || len(in.Boards) == 0 {
+		return err
 	}
-	return err
+	// A store that has gone back has boards that this shard has taken in, and sent on, before.
+	drain := rt.drain.Load()
+	at, err := rt.o.Database.Cursor(ctx, store.JournalID(rt.journal().Runner.JournalID()), rt.o.Name)
+	if err != nil {
+		return err
+	}
+	if drain == nil || max(at, drain.Base()) < drain.Drained() {
+		return nil // the next query finds those that are left
+	}
+	inst.mailbox.put(in)
+	return nil
 }
 
 // unsentViews is changed boards that are sent to other shards when the durable index is durable.
