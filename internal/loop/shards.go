@@ -199,17 +199,22 @@ func (rt *Runtime) pollArrivals(ctx context.Context) error {
 	if err != nil || len(in.Boards) == 0 {
 		return err
 	}
-	// A store that has gone back has boards that this shard has taken in, and sent on, before.
+	back, err := rt.hasGoneBack(ctx)
+	if err == nil && !back { // else the next query finds those that are left
+		inst.mailbox.put(in)
+	}
+	return err
+}
+
+// hasGoneBack reports whether the store lacks messages that it had. Until it has them again, it has boards in transit
+// that this shard has taken in, and sent on, before.
+func (rt *Runtime) hasGoneBack(ctx context.Context) (bool, error) {
 	drain := rt.drain.Load()
+	if drain == nil {
+		return true, nil // it is not known
+	}
 	at, err := rt.o.Database.Cursor(ctx, store.JournalID(rt.journal().Runner.JournalID()), rt.o.Name)
-	if err != nil {
-		return err
-	}
-	if drain == nil || max(at, drain.Base()) < drain.Drained() {
-		return nil // the next query finds those that are left
-	}
-	inst.mailbox.put(in)
-	return nil
+	return max(at, drain.Base()) < drain.Drained(), err
 }
 
 // unsentViews is changed boards that are sent to other shards when the durable index is durable.

@@ -143,6 +143,29 @@ func TestRunAgainLooksAnew(t *testing.T) {
 	}
 }
 
+// earlier is a store that has gone back to its first state.
+type earlier struct{ Store }
+
+func (earlier) Cursor(context.Context, store.JournalID, string) (uint64, error) { return 0, nil }
+
+// TestHasGoneBack: a store that has less than has left the journal for it gives no boards to a shard.
+func TestHasGoneBack(t *testing.T) {
+	rt := run(t)
+	watchtest.Until(t, "the store has something", func() bool { return rt.drain.Load().Drained() > 0 })
+	if back, err := rt.hasGoneBack(t.Context()); back || err != nil {
+		t.Errorf("at first: %t, %v", back, err)
+	}
+	rt.stop()
+	<-rt.ended
+	rt.o.Database.Store = earlier{rt.o.Database.Store}
+	if rt.drain.Load() == nil {
+		t.Fatal("the drain was dropped")
+	}
+	if back, err := rt.hasGoneBack(t.Context()); !back || err != nil {
+		t.Errorf("after it has gone back: %t, %v", back, err)
+	}
+}
+
 // sequence is a store that gives out numbers.
 type sequence struct {
 	Store
