@@ -238,7 +238,7 @@ func (p *person) listen() <-chan struct{} {
 				continue
 			}
 			p.mu.Lock()
-			p.problems = append(p.problems, m.String())
+			p.problems = append(p.problems, m.String()+" "+m.URL)
 			p.mu.Unlock()
 		}
 	}()
