@@ -2,6 +2,7 @@ package profile
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"iter"
 	"maps"
@@ -224,6 +225,10 @@ func bytesByKind(state []Input) map[byte][]byte {
 	}
 	for _, kind := range []byte{sliceIdentities, sliceBoards, slicePredictions, 'U'} {
 		slices.Sort(all[kind])
+	}
+	if of := all['S']; of != nil { // it begins with the time of the table, which the step moves on
+		_, n := binary.Uvarint(of)
+		all['S'] = of[n:]
 	}
 	return all
 }
