@@ -91,7 +91,7 @@ func partitionPointer(part int) *int {
 	return &part
 }
 
-// journalAdminPages returns the handler of the journal's desk. A shared journal has a desk for each
+// journalAdminPages returns the handler of the journal's pages. A shared journal has one for each
 // partition, and a page that lists them.
 func (h *Host) journalAdminPages() http.Handler {
 	if h.Partitions == nil {

@@ -19,15 +19,15 @@ import (
 )
 
 // The host administers the journal of a running server by the commands below at the control
-// socket, and on the pages of the runner's desk in the console.
+// socket, and on the runner's pages in the console.
 
-// journalAdminPath is the console's path of the desk.
+// journalAdminPath is the console's path of the runner's pages.
 const journalAdminPath = "/console/runner"
 
-// journalAdminOf makes the desk of a partition of the journal; -1 if there is only one. A change on
+// journalAdminOf makes the handler of a partition of the journal; -1 if there is only one. A change on
 // its pages is carried out as the command with the same name, and so recorded in the audit
 // log.
-func (h *Host) journalAdminOf(r *runner.Runner, part int) *runneradmin.Desk {
+func (h *Host) journalAdminOf(r *runner.Runner, part int) *runneradmin.Handler {
 	refuse, show := keepOrder, showPayload
 	if h.foreign {
 		refuse, show = nil, nil
@@ -57,7 +57,7 @@ func (h *Host) journalAdminOf(r *runner.Runner, part int) *runneradmin.Desk {
 	})
 }
 
-// keepOrder returns why a desk of the journal refuses a verb: messages that are not dead
+// keepOrder returns why the journal's handler refuses a verb: messages that are not dead
 // letters keep their order, and the journal is not closed for new messages.
 func keepOrder(verb string, a runneradmin.Args) error {
 	switch {
@@ -133,7 +133,7 @@ func onJournal[A any](what string,
 	}
 }
 
-// journalAdmin returns a Command.Do that carries out a verb of the desk.
+// journalAdmin returns a Command.Do that carries out a verb of the handler.
 func journalAdmin(verb string) func(context.Context, *Host, *Call) (any, error) {
 	return onJournal("which message or queue",
 		func(ctx context.Context, h *Host, r *runner.Runner, a runneradmin.Args) (any, error) {

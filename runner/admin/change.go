@@ -11,7 +11,7 @@ import (
 
 // identify adds the state to the arguments of a message given by its id alone, and the number
 // of a dead letter. If only dead letters may be changed, an id means a dead letter.
-func (d *Desk) identify(verb string, a *Args) error {
+func (h *Handler) identify(verb string, a *Args) error {
 	if a.All || a.Number != 0 || a.ID == "" {
 		return nil
 	}
@@ -21,21 +21,21 @@ func (d *Desk) identify(verb string, a *Args) error {
 	}
 	named := a.State != ""
 	if !named {
-		m, err := d.r.Message(a.Queue, id)
+		m, err := h.r.Message(a.Queue, id)
 		if err != nil {
 			return err
 		}
 		a.State = m.State.String()
-		named = d.refused(verb, *a) == nil
+		named = h.refused(verb, *a) == nil
 	}
 	if named && a.State != runner.Dead.String() {
 		return nil
 	}
-	n, err := d.number(a.Queue)
+	n, err := h.number(a.Queue)
 	if err != nil {
 		return err
 	}
-	dead, err := d.r.DeadLetters(runner.DeadFilter{Worker: n, HasWorker: true, ID: []byte(id)}, runner.Row{Worker: n},
+	dead, err := h.r.DeadLetters(runner.DeadFilter{Worker: n, HasWorker: true, ID: []byte(id)}, runner.Row{Worker: n},
 		2)
 	switch {
 	case err != nil:
@@ -53,29 +53,29 @@ func (d *Desk) identify(verb string, a *Args) error {
 
 // retry runs messages now. A dead letter is identified by its number, all other messages by
 // their id, which is unique in a queue with a history.
-func (d *Desk) retry(ctx context.Context, a Args) (any, error) {
-	return d.change(ctx, a, d.r.ReplayDeadLetters, func(row runner.Row) error {
-		_, err := d.r.ReplayDeadLetter(ctx, row)
+func (h *Handler) retry(ctx context.Context, a Args) (any, error) {
+	return h.change(ctx, a, h.r.ReplayDeadLetters, func(row runner.Row) error {
+		_, err := h.r.ReplayDeadLetter(ctx, row)
 		return err
-	}, d.r.RetryMessage)
+	}, h.r.RetryMessage)
 }
 
-func (d *Desk) delete(ctx context.Context, a Args) (any, error) {
-	return d.change(ctx, a, d.r.DropDeadLetters, func(row runner.Row) error { return d.r.DropDeadLetter(ctx, row) },
-		d.r.DeleteMessage)
+func (h *Handler) delete(ctx context.Context, a Args) (any, error) {
+	return h.change(ctx, a, h.r.DropDeadLetters, func(row runner.Row) error { return h.r.DropDeadLetter(ctx, row) },
+		h.r.DeleteMessage)
 }
 
-func (d *Desk) change(ctx context.Context, a Args, all func(context.Context, runner.DeadFilter) (int, error),
+func (h *Handler) change(ctx context.Context, a Args, all func(context.Context, runner.DeadFilter) (int, error),
 	dead func(runner.Row) error, one func(ctx context.Context, queue, id string) error) (any, error) {
 	isDead := a.State == runner.Dead.String()
 	switch {
 	case isDead && (a.All || a.Number != 0):
-		n, err := d.number(a.Queue)
+		n, err := h.number(a.Queue)
 		if err != nil {
 			return nil, err
 		}
 		if a.All && a.Find != "" {
-			return d.changeFound(n, a.Find, dead)
+			return h.changeFound(n, a.Find, dead)
 		}
 		if a.All {
 			return done(all(ctx, runner.DeadFilter{Worker: n, HasWorker: true}))
@@ -92,15 +92,15 @@ func (d *Desk) change(ctx context.Context, a Args, all func(context.Context, run
 }
 
 // changeFound changes the dead letters of a queue that contain a text.
-func (d *Desk) changeFound(queue uint64, text string, change func(runner.Row) error) (any, error) {
+func (h *Handler) changeFound(queue uint64, text string, change func(runner.Row) error) (any, error) {
 	var rows []runner.Row
 	f := runner.DeadFilter{Worker: queue, HasWorker: true}
-	err := d.r.EachDeadLetter(f, runner.Row{}, func(x runner.DeadLetter) bool {
+	err := h.r.EachDeadLetter(f, runner.Row{}, func(x runner.DeadLetter) bool {
 		m := runner.MessageInfo{ID: string(x.Frame), Error: x.Reason, Payload: x.Frame}
 		if frame, err := runner.DecodeMessage(x.Frame); err == nil {
 			m.ID, m.Payload = string(frame.ID), frame.Payload
 		}
-		if v := d.view(&m, maxShown); v.contains(text) {
+		if v := h.view(&m, maxShown); v.contains(text) {
 			rows = append(rows, x.Row)
 		}
 		return true
@@ -121,8 +121,8 @@ func (d *Desk) changeFound(queue uint64, text string, change func(runner.Row) er
 }
 
 // number returns the number of an existing queue.
-func (d *Desk) number(queue string) (uint64, error) {
-	for _, in := range d.r.Stats().Inboxes {
+func (h *Handler) number(queue string) (uint64, error) {
+	for _, in := range h.r.Stats().Inboxes {
 		if in.Name != "" && in.Name == queue {
 			return in.Worker, nil
 		}

@@ -43,9 +43,9 @@ const maxBody = 64 << 10
 //go:embed style.css
 var style []byte
 
-func (d *Desk) routes() http.Handler {
+func (h *Handler) routes() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /{$}", d.page)
+	mux.HandleFunc("GET /{$}", h.page)
 	mux.HandleFunc("GET /style.css", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/css; charset=utf-8")
 		w.Write(style)
@@ -59,28 +59,28 @@ func (d *Desk) routes() http.Handler {
 					refuseJSON(w, err)
 					return
 				}
-				result, err := d.Do(r.Context(), v.Name, a)
+				result, err := h.Do(r.Context(), v.Name, a)
 				answerJSON(w, result, err)
 			})
 			continue
 		}
-		mux.HandleFunc("POST /api/"+v.Name, func(w http.ResponseWriter, r *http.Request) { d.actJSON(w, r, v.Name) })
-		mux.HandleFunc("POST /act/"+v.Name, func(w http.ResponseWriter, r *http.Request) { d.actForm(w, r, v.Name) })
+		mux.HandleFunc("POST /api/"+v.Name, func(w http.ResponseWriter, r *http.Request) { h.actJSON(w, r, v.Name) })
+		mux.HandleFunc("POST /act/"+v.Name, func(w http.ResponseWriter, r *http.Request) { h.actForm(w, r, v.Name) })
 	}
 	// Pages of other sites cannot act with the permissions of the user.
-	return d.allowed(http.NewCrossOriginProtection().Handler(http.MaxBytesHandler(mux, maxBody)))
+	return h.allowed(http.NewCrossOriginProtection().Handler(http.MaxBytesHandler(mux, maxBody)))
 }
 
 // allowed asks Options.Allow before every request.
-func (d *Desk) allowed(next http.Handler) http.Handler {
+func (h *Handler) allowed(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		h := w.Header()
-		h.Set("Content-Security-Policy", policy)
-		h.Set("X-Content-Type-Options", "nosniff")
-		h.Set("Referrer-Policy", "same-origin")
-		h.Set("Cache-Control", "no-store")
+		head := w.Header()
+		head.Set("Content-Security-Policy", policy)
+		head.Set("X-Content-Type-Options", "nosniff")
+		head.Set("Referrer-Policy", "same-origin")
+		head.Set("Cache-Control", "no-store")
 		changes := r.Method != http.MethodGet && r.Method != http.MethodHead
-		if d.o.Allow == nil || !d.o.Allow(r, changes) {
+		if h.o.Allow == nil || !h.o.Allow(r, changes) {
 			http.Error(w, "you may not do that here", http.StatusForbidden)
 			return
 		}
@@ -89,15 +89,15 @@ func (d *Desk) allowed(next http.Handler) http.Handler {
 }
 
 // act executes a change that came by HTTP.
-func (d *Desk) act(r *http.Request, verb string, a Args) (any, error) {
-	do := func(ctx context.Context) (any, error) { return d.Do(ctx, verb, a) }
-	if d.o.Around != nil {
-		return d.o.Around(r, verb, a, do)
+func (h *Handler) act(r *http.Request, verb string, a Args) (any, error) {
+	do := func(ctx context.Context) (any, error) { return h.Do(ctx, verb, a) }
+	if h.o.Around != nil {
+		return h.o.Around(r, verb, a, do)
 	}
 	return do(r.Context())
 }
 
-func (d *Desk) actJSON(w http.ResponseWriter, r *http.Request, verb string) {
+func (h *Handler) actJSON(w http.ResponseWriter, r *http.Request, verb string) {
 	if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); kind != "application/json" {
 		writeJSON(w, http.StatusUnsupportedMediaType, map[string]string{"error": "the arguments are JSON"})
 		return
@@ -111,21 +111,21 @@ func (d *Desk) actJSON(w http.ResponseWriter, r *http.Request, verb string) {
 		writeJSON(w, http.StatusBadRequest, map[string]string{"error": "not the arguments of a change: " + err.Error()})
 		return
 	}
-	result, err := d.act(r, verb, a)
+	result, err := h.act(r, verb, a)
 	answerJSON(w, result, err)
 }
 
 // actForm answers a form of the page with a redirect to the list or page that it was on.
-func (d *Desk) actForm(w http.ResponseWriter, r *http.Request, verb string) {
+func (h *Handler) actForm(w http.ResponseWriter, r *http.Request, verb string) {
 	a, err := Args{}, r.ParseForm()
 	if err == nil {
 		a, err = queryArgs(r.PostForm)
 	}
 	if err == nil {
-		_, err = d.act(r, verb, a)
+		_, err = h.act(r, verb, a)
 	}
 	if err != nil {
-		d.render(w, codeOf(err), &view{Problem: err.Error(), Queue: a.Queue})
+		h.render(w, codeOf(err), &view{Problem: err.Error(), Queue: a.Queue})
 		return
 	}
 	back := url.Values{"did": {verb}}

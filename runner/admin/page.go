@@ -69,7 +69,7 @@ func (v *view) To(m *Message) string {
 // Ready reports whether the runner accepts and runs everything.
 func (v *view) Ready() bool { return v.Stats.State == runner.Running.String() }
 
-func (d *Desk) page(w http.ResponseWriter, r *http.Request) {
+func (h *Handler) page(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	a, err := queryArgs(q)
 	v := &view{Queue: a.Queue, State: a.State}
@@ -84,29 +84,29 @@ func (d *Desk) page(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case err != nil:
 	case a.Queue == "":
-		s := d.stats()
+		s := h.stats()
 		v.Stats = &s
 	case a.Number != 0 || a.ID != "":
 		var m Message
-		m, err = d.show(a)
+		m, err = h.show(a)
 		m.Payload, m.Result = indent(m.Payload), indent(m.Result)
 		v.Message = &m
 	default:
-		err = d.listPage(v, a)
+		err = h.listPage(v, a)
 	}
 	if err != nil {
-		d.render(w, codeOf(err), &view{Problem: err.Error(), Queue: a.Queue})
+		h.render(w, codeOf(err), &view{Problem: err.Error(), Queue: a.Queue})
 		return
 	}
-	d.render(w, http.StatusOK, v)
+	h.render(w, http.StatusOK, v)
 }
 
-func (d *Desk) listPage(v *view, a Args) error {
+func (h *Handler) listPage(v *view, a Args) error {
 	state, err := stateOf(a.State)
 	if err != nil {
 		return err
 	}
-	l, err := d.list(a)
+	l, err := h.list(a)
 	if err != nil {
 		return err
 	}
@@ -120,7 +120,7 @@ func (d *Desk) listPage(v *view, a Args) error {
 	if a.From != 0 {
 		v.First = v.Link(a.Queue, v.State)
 	}
-	s := d.stats()
+	s := h.stats()
 	for i := range s.Queues {
 		if s.Queues[i].Name == a.Queue {
 			v.Here = &s.Queues[i]
@@ -132,8 +132,8 @@ func (d *Desk) listPage(v *view, a Args) error {
 	return nil
 }
 
-func (d *Desk) render(w http.ResponseWriter, code int, v *view) {
-	v.Back, v.refused = d.o.Back, d.refused
+func (h *Handler) render(w http.ResponseWriter, code int, v *view) {
+	v.Back, v.refused = h.o.Back, h.refused
 	var page bytes.Buffer
 	if err := pages.Execute(&page, v); err != nil {
 		http.Error(w, "the page cannot be drawn: "+err.Error(), http.StatusInternalServerError)

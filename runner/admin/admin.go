@@ -3,8 +3,8 @@
 //
 //	mux.Handle("/jobs/", http.StripPrefix("/jobs", admin.New(r, admin.Options{Allow: mayAdmin})))
 //
-// A [Desk] executes the [Verbs]. It is an http.Handler, which asks [Options.Allow] about every
-// request, and has [Desk.Do] for other callers.
+// A [Handler] executes the [Verbs]. It is an http.Handler, which asks [Options.Allow] about every
+// request, and has [Handler.Do] for other callers.
 //
 //	GET  /            the page; queue, state, number, id and from select its content
 //	POST /act/VERB    a form of the page
@@ -82,35 +82,35 @@ type Verb struct {
 	Name    string
 	Changes bool
 	Help    string
-	do      func(ctx context.Context, d *Desk, a Args) (any, error)
+	do      func(ctx context.Context, h *Handler, a Args) (any, error)
 }
 
 // Verbs are all verbs.
 var Verbs = []Verb{
-	{"stats", false, "what is in the runner, and what its workers have done", func(_ context.Context, d *Desk, _ Args) (any, error) { return d.stats(), nil }},
-	{"list", false, "messages of a queue, by state", func(_ context.Context, d *Desk, a Args) (any, error) { return d.list(a) }},
-	{"show", false, "one message and its runs", func(_ context.Context, d *Desk, a Args) (any, error) { return d.show(a) }},
-	{"retry", true, "run a message now: one that waits, or a dead letter", func(ctx context.Context, d *Desk, a Args) (any, error) { return d.retry(ctx, a) }},
-	{"delete", true, "delete a message that does not run", func(ctx context.Context, d *Desk, a Args) (any, error) { return d.delete(ctx, a) }},
-	{"run-schedule", true, "post the message of a schedule now", func(ctx context.Context, d *Desk, a Args) (any, error) {
-		return done(1, d.r.RunSchedule(ctx, a.Schedule))
+	{"stats", false, "what is in the runner, and what its workers have done", func(_ context.Context, h *Handler, _ Args) (any, error) { return h.stats(), nil }},
+	{"list", false, "messages of a queue, by state", func(_ context.Context, h *Handler, a Args) (any, error) { return h.list(a) }},
+	{"show", false, "one message and its runs", func(_ context.Context, h *Handler, a Args) (any, error) { return h.show(a) }},
+	{"retry", true, "run a message now: one that waits, or a dead letter", func(ctx context.Context, h *Handler, a Args) (any, error) { return h.retry(ctx, a) }},
+	{"delete", true, "delete a message that does not run", func(ctx context.Context, h *Handler, a Args) (any, error) { return h.delete(ctx, a) }},
+	{"run-schedule", true, "post the message of a schedule now", func(ctx context.Context, h *Handler, a Args) (any, error) {
+		return done(1, h.r.RunSchedule(ctx, a.Schedule))
 	}},
-	{"delete-schedule", true, "end a schedule", func(ctx context.Context, d *Desk, a Args) (any, error) {
-		return done(1, d.r.DeleteSchedule(ctx, a.Schedule))
+	{"delete-schedule", true, "end a schedule", func(ctx context.Context, h *Handler, a Args) (any, error) {
+		return done(1, h.r.DeleteSchedule(ctx, a.Schedule))
 	}},
 	{"pause", true, "run nothing more of a queue, over restarts too",
-		func(ctx context.Context, d *Desk, a Args) (any, error) {
-			return done(1, d.r.PauseQueue(ctx, a.Queue))
+		func(ctx context.Context, h *Handler, a Args) (any, error) {
+			return done(1, h.r.PauseQueue(ctx, a.Queue))
 		}},
-	{"resume", true, "end a pause", func(ctx context.Context, d *Desk, a Args) (any, error) {
-		return done(1, d.r.ResumeQueue(ctx, a.Queue))
+	{"resume", true, "end a pause", func(ctx context.Context, h *Handler, a Args) (any, error) {
+		return done(1, h.r.ResumeQueue(ctx, a.Queue))
 	}},
 	{"drain", true, "take nothing new into a queue and work it off",
-		func(_ context.Context, d *Desk, a Args) (any, error) {
-			return done(1, d.r.DrainQueue(a.Queue, true))
+		func(_ context.Context, h *Handler, a Args) (any, error) {
+			return done(1, h.r.DrainQueue(a.Queue, true))
 		}},
-	{"fill", true, "end a drain", func(_ context.Context, d *Desk, a Args) (any, error) {
-		return done(1, d.r.DrainQueue(a.Queue, false))
+	{"fill", true, "end a drain", func(_ context.Context, h *Handler, a Args) (any, error) {
+		return done(1, h.r.DrainQueue(a.Queue, false))
 	}},
 }
 
@@ -121,23 +121,23 @@ type Done struct {
 
 func done(n int, err error) (any, error) { return Done{n}, err }
 
-// Desk manages one runner.
-type Desk struct {
+// Handler manages one runner.
+type Handler struct {
 	r *runner.Runner
 	o Options
 	http.Handler
 }
 
-// New returns a Desk for r.
-func New(r *runner.Runner, o Options) *Desk {
-	d := &Desk{r: r, o: o}
-	d.Handler = d.routes()
-	return d
+// New returns a Handler for r.
+func New(r *runner.Runner, o Options) *Handler {
+	h := &Handler{r: r, o: o}
+	h.Handler = h.routes()
+	return h
 }
 
 // Do executes a verb. Errors are those of the runner, and runner.ErrInvalid for invalid
 // arguments.
-func (d *Desk) Do(ctx context.Context, verb string, a Args) (any, error) {
+func (h *Handler) Do(ctx context.Context, verb string, a Args) (any, error) {
 	i := slices.IndexFunc(Verbs, func(v Verb) bool { return v.Name == verb })
 	if i < 0 {
 		return nil, fmt.Errorf("there is no %q: %w", verb, runner.ErrInvalid)
@@ -148,22 +148,22 @@ func (d *Desk) Do(ctx context.Context, verb string, a Args) (any, error) {
 			return nil, fmt.Errorf("name a queue: %w", runner.ErrInvalid)
 		}
 		if verb == "retry" || verb == "delete" {
-			if err := d.identify(verb, &a); err != nil {
+			if err := h.identify(verb, &a); err != nil {
 				return nil, err
 			}
 		}
-		if err := d.refused(verb, a); err != nil {
+		if err := h.refused(verb, a); err != nil {
 			return nil, err
 		}
 	}
-	return v.do(ctx, d, a)
+	return v.do(ctx, h, a)
 }
 
-func (d *Desk) refused(verb string, a Args) error {
-	if d.o.Refuse == nil {
+func (h *Handler) refused(verb string, a Args) error {
+	if h.o.Refuse == nil {
 		return nil
 	}
-	return d.o.Refuse(verb, a)
+	return h.o.Refuse(verb, a)
 }
 
 // Stats is the result of "stats".
@@ -214,27 +214,27 @@ type Queue struct {
 	Run       float64 `json:"run_mean_seconds"`
 }
 
-func (d *Desk) stats() Stats {
-	s, metrics := d.r.Stats(), d.r.Metrics()
+func (h *Handler) stats() Stats {
+	s, metrics := h.r.Stats(), h.r.Metrics()
 	v := Stats{
 		State: s.State.String(), Journal: s.Journal.String(), Starts: s.Epoch, Timers: s.Timers,
 		Outbox: s.Outbox, DeadLetters: s.DeadLetters, Lost: s.Lost, Queues: []Queue{}, Schedules: []Schedule{},
 	}
-	for _, x := range d.r.Schedules() {
+	for _, x := range h.r.Schedules() {
 		v.Schedules = append(v.Schedules, Schedule{x.Name, x.Queue, x.Schedule, x.Next, x.Last, x.Skipped, x.Declared})
 	}
 	for _, in := range s.Inboxes {
 		m := metrics[in.Worker]
 		q := Queue{
-			Name: d.r.QueueName(in.Worker), Depth: in.Depth, Active: in.Running, Retrying: in.Parked,
-			Waiting: max(0, int(in.Depth)-in.Running-in.Parked), Dead: d.countDead(in.Worker),
+			Name: h.r.QueueName(in.Worker), Depth: in.Depth, Active: in.Running, Retrying: in.Parked,
+			Waiting: max(0, int(in.Depth)-in.Running-in.Parked), Dead: h.countDead(in.Worker),
 			Oldest: in.OldestAge.Seconds(),
 			Paused: in.Paused, Draining: in.Draining, Successes: m.Successes, Retries: m.Requeues,
 			Buried: m.DeadLetters,
 			Wait:   mean(&m.Waiting), Run: mean(&m.Latency),
 		}
-		if d.o.Title != nil {
-			q.Title = d.o.Title(q.Name)
+		if h.o.Title != nil {
+			q.Title = h.o.Title(q.Name)
 		}
 		v.Queues = append(v.Queues, q)
 	}
@@ -242,9 +242,9 @@ func (d *Desk) stats() Stats {
 }
 
 // countDead returns how many dead letters a queue has, at most maxDead.
-func (d *Desk) countDead(queue uint64) (n int) {
+func (h *Handler) countDead(queue uint64) (n int) {
 	// An error occurs again when the dead letters are listed.
-	_ = d.r.EachDeadLetter(runner.DeadFilter{Worker: queue, HasWorker: true}, runner.Row{},
+	_ = h.r.EachDeadLetter(runner.DeadFilter{Worker: queue, HasWorker: true}, runner.Row{},
 		func(runner.DeadLetter) bool { n++; return n < maxDead })
 	return n
 }
@@ -312,7 +312,7 @@ func stateOf(name string) (runner.MessageState, error) {
 	return state, err
 }
 
-func (d *Desk) list(a Args) (List, error) {
+func (h *Handler) list(a Args) (List, error) {
 	l := List{Messages: []Message{}}
 	state, err := stateOf(a.State)
 	if err != nil {
@@ -322,7 +322,7 @@ func (d *Desk) list(a Args) (List, error) {
 	if limit == 0 {
 		limit = pageSize
 	}
-	found, next, err := d.search(a, state, limit+1)
+	found, next, err := h.search(a, state, limit+1)
 	if err != nil {
 		return l, err
 	}
@@ -334,23 +334,23 @@ func (d *Desk) list(a Args) (List, error) {
 		}
 	}
 	for i := range found {
-		l.Messages = append(l.Messages, d.view(&found[i], maxCell))
+		l.Messages = append(l.Messages, h.view(&found[i], maxCell))
 	}
 	return l, nil
 }
 
 // search returns up to limit messages that contain a.Find. next is where the next page begins if
 // it has looked at maxLooks messages and there may be more.
-func (d *Desk) search(a Args, state runner.MessageState, limit int) (found []runner.MessageInfo, next uint64,
+func (h *Handler) search(a Args, state runner.MessageState, limit int) (found []runner.MessageInfo, next uint64,
 	err error) {
 	if a.Find == "" {
-		found, err = d.r.Messages(a.Queue, state, a.From, limit)
+		found, err = h.r.Messages(a.Queue, state, a.From, limit)
 		return found, 0, err
 	}
 	for looks, from := 0, a.From; ; {
-		page, err := d.r.Messages(a.Queue, state, from, maxPage)
+		page, err := h.r.Messages(a.Queue, state, from, maxPage)
 		for i := range page {
-			if v := d.view(&page[i], maxShown); len(found) < limit && v.contains(a.Find) {
+			if v := h.view(&page[i], maxShown); len(found) < limit && v.contains(a.Find) {
 				found = append(found, page[i])
 			}
 		}
@@ -369,22 +369,22 @@ func (m *Message) contains(s string) bool {
 	return strings.Contains(m.ID, s) || strings.Contains(m.Error, s) || strings.Contains(m.Payload, s)
 }
 
-func (d *Desk) show(a Args) (Message, error) {
-	m, err := d.find(a)
+func (h *Handler) show(a Args) (Message, error) {
+	m, err := h.find(a)
 	if err != nil {
 		return Message{}, err
 	}
-	return d.view(&m, maxShown), nil
+	return h.view(&m, maxShown), nil
 }
 
 // find returns the message that the arguments identify.
-func (d *Desk) find(a Args) (runner.MessageInfo, error) {
+func (h *Handler) find(a Args) (runner.MessageInfo, error) {
 	id, err := parseID(a.ID)
 	if err != nil || a.Number == 0 && id == "" {
 		return runner.MessageInfo{}, errors.Join(err, fmt.Errorf("name a message: %w", runner.ErrInvalid))
 	}
 	if a.Number == 0 {
-		return d.r.Message(a.Queue, id)
+		return h.r.Message(a.Queue, id)
 	}
 	state, err := stateOf(a.State)
 	if err != nil {
@@ -394,7 +394,7 @@ func (d *Desk) find(a Args) (runner.MessageInfo, error) {
 	if state == runner.Scheduled {
 		from, limit = 0, maxPage
 	}
-	found, err := d.r.Messages(a.Queue, state, from, limit)
+	found, err := h.r.Messages(a.Queue, state, from, limit)
 	if err != nil {
 		return runner.MessageInfo{}, err
 	}
@@ -403,7 +403,7 @@ func (d *Desk) find(a Args) (runner.MessageInfo, error) {
 			continue
 		}
 		// The history has more, if it is of this very message.
-		if known, err := d.r.Message(a.Queue, m.ID); err == nil && len(known.Runs) > 0 && known.Number == m.Number &&
+		if known, err := h.r.Message(a.Queue, m.ID); err == nil && len(known.Runs) > 0 && known.Number == m.Number &&
 			known.State == m.State {
 			m = known
 		}
@@ -412,14 +412,14 @@ func (d *Desk) find(a Args) (runner.MessageInfo, error) {
 	return runner.MessageInfo{}, fmt.Errorf("message %d of queue %s: %w", a.Number, a.Queue, runner.ErrNotFound)
 }
 
-func (d *Desk) view(m *runner.MessageInfo, most int) Message {
+func (h *Handler) view(m *runner.MessageInfo, most int) Message {
 	v := Message{
 		Queue: m.Queue, ID: text([]byte(m.ID), most), State: m.State.String(), Number: m.Number, High: m.High,
 		Attempts: m.Attempts,
 		Posted:   known(m.Posted), Due: known(m.Due), Ended: known(m.Ended), Error: m.Error, Result: text(m.Result, most),
 	}
-	if d.o.Show != nil {
-		v.Payload = cut(d.o.Show(m), most)
+	if h.o.Show != nil {
+		v.Payload = cut(h.o.Show(m), most)
 	} else {
 		v.Payload = text(m.Payload, most)
 	}
