@@ -231,5 +231,13 @@ func bytesByKind(state []Input) map[byte][]byte {
 	for _, kind := range []byte{sliceIdentities, sliceBoards, slicePredictions, 'U'} {
 		slices.Sort(all[kind])
 	}
+	// A watcher whose check is overdue is checked by the step, which asks the connections when they were heard last:
+	// of each watcher the fifth and sixth number are left out.
+	const head, size, number = 20 + 3*8, 10*8 + 16 + 3, 8
+	if of := all['V']; len(of) > head {
+		for watcher := range slices.Chunk(of[head:], size) {
+			clear(watcher[4*number : 6*number])
+		}
+	}
 	return all
 }
