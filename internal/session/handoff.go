@@ -78,10 +78,24 @@ func (t *Table) ReadHandoff(state []byte) error {
 			t.count(s)
 		}
 	}
-	if !r.Ended() {
+	if !r.Ended() || !t.consistent() {
 		return ErrState
 	}
 	return nil
+}
+
+// consistent reports whether each list that is in the order of last signs of life is in it, and the sessions that were
+// not confirmed, and no others, have a greeting of their own.
+func (t *Table) consistent() bool {
+	for _, l := range t.inOrder() {
+		for s := l.last; s != nil; s = s.prev {
+			late := s.prev != nil && l != &t.lists.departing && s.prev.times.lastSeen < s.times.lastSeen
+			if late || (s.greeting != nil) != (l == &t.lists.fresh) {
+				return false
+			}
+		}
+	}
+	return len(t.greetings) == t.lists.fresh.n
 }
 
 func (r *reader) greeting() *greeting {
