@@ -126,6 +126,7 @@ func (in *inbox) advance() {
 // rowNumber is a sequence number in a heap.
 type rowNumber uint64
 
+//lint:ignore U1000 the heap calls it through its constraint
 func (n rowNumber) before(m rowNumber) bool { return n < m }
 
 // rowRun is rows with numbers from lo to hi, with few gaps.
@@ -151,6 +152,7 @@ type expirySpan struct {
 	rowRun
 }
 
+//lint:ignore U1000 the heap calls it through its constraint
 func (s expirySpan) before(x expirySpan) bool { return s.deadline < x.deadline }
 
 func newInbox(worker uint64) *inbox {

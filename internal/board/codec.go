@@ -107,13 +107,6 @@ func (r *reader) uint64() uint64 {
 
 func (r *reader) int64() int64 { return int64(r.uint64()) }
 
-func (r *reader) uint32() uint32 {
-	if b := r.Take(4); b != nil {
-		return binary.LittleEndian.Uint32(b)
-	}
-	return 0
-}
-
 func (r *reader) uint16() uint16 {
 	if b := r.Take(2); b != nil {
 		return binary.LittleEndian.Uint16(b)

@@ -170,12 +170,6 @@ func (w *world) sameMemory(p, old *Profile) {
 	}
 }
 
-func near(a, b wamble.Stats) bool {
-	return math.Abs(a.Score-b.Score) < 1e-6 && math.Abs(a.PredictionScore-b.PredictionScore) < 1e-6 &&
-		math.Abs(a.Rating-b.Rating) < 1e-6 &&
-		a.Games == b.Games && a.Chess960Games == b.Chess960Games
-}
-
 func boardText(b *board.Board) string {
 	text := fmt.Sprintf("%d %s %v v%d by %d %v %v %v", b.ID(), b.FEN(), b.Status(), b.Version(), b.Holder(),
 		b.LastAssigned(), b.Reserved(), b.Created())
