@@ -186,14 +186,17 @@ func same(t *testing.T, what string, got, want map[string]string) {
 
 func quiet(Progress) {}
 
+// ways are the directions of a move.
+var ways = map[string]func(*ends) (source, target *Store){
+	"to PostgreSQL": func(e *ends) (source, target *Store) { return e.lite, e.pg },
+	"to SQLite":     func(e *ends) (source, target *Store) { return e.pg, e.lite },
+}
+
 // TestMove: all rows of a world go from SQLite to PostgreSQL and back, of several pages, and the source stays as
 // it was. The copy goes on with the next numbers, and is the same world for its journal.
 func TestMove(t *testing.T) {
 	t.Parallel()
-	for name, way := range map[string]func(*ends) (source, target *Store){
-		"to PostgreSQL": func(e *ends) (source, target *Store) { return e.lite, e.pg },
-		"to SQLite":     func(e *ends) (source, target *Store) { return e.pg, e.lite },
-	} {
+	for name, way := range ways {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			e := newEnds(t)
@@ -233,10 +236,7 @@ func TestMove(t *testing.T) {
 // when it is given again. If the source has changed meanwhile, it begins anew.
 func TestMoveInterrupted(t *testing.T) {
 	t.Parallel()
-	for name, way := range map[string]func(*ends) (source, target *Store){
-		"to PostgreSQL": func(e *ends) (source, target *Store) { return e.lite, e.pg },
-		"to SQLite":     func(e *ends) (source, target *Store) { return e.pg, e.lite },
-	} {
+	for name, way := range ways {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			e := newEnds(t)
